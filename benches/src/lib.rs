@@ -1,0 +1,1 @@
+//! Benchmarks of datum, on its public API only.

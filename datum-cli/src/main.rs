@@ -1,0 +1,2 @@
+//! The `datum` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Bytes to records and back: projected JSON, compression, and the stages that use them.

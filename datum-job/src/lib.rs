@@ -1,0 +1,1 @@
+//! A keyed job on Kafka, exactly once.

@@ -1,0 +1,1 @@
+//! A native Kafka client: wire, connection, cluster, consumer, group, producer, transaction, stages.

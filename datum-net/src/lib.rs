@@ -1,0 +1,1 @@
+//! Dialling, backoff and reconnection, shared by every room that opens sockets.

@@ -1,0 +1,1 @@
+//! Event time, watermarks, keyed windows and aggregates.

@@ -1,0 +1,1 @@
+//! Typed stream processing: sources, flows and sinks, Kafka, event-time windows, exactly once.
