@@ -1,1 +1,4 @@
 //! Bytes to records and back: projected JSON, compression, and the stages that use them.
+
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
