@@ -1,1 +1,3 @@
 //! A native Kafka client: wire, connection, cluster, consumer, group, producer, transaction, stages.
+
+pub mod group;
