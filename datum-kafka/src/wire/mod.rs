@@ -1,0 +1,24 @@
+//! Bytes of the Kafka protocol: what goes over the socket, read and written without a socket or a clock.
+//!
+//! - [`reader`], [`writer`], [`varint`]: the primitive types, every length and count checked against the bytes that are left
+//!   before anything is allocated;
+//! - [`error_code`]: all error codes, in one table;
+//! - [`batch`]: record batches (format 2): header, CRC, zero-copy records, control batches, builder.
+//!
+//! # Errors
+//! Malformed bytes give a [`WireError`] (a message) or a [`batch::BatchError`] (records); both name the field at fault.
+//! Nothing in here panics on bytes from outside.
+//!
+//! # Costs
+//! Messages are read from a shared frame (`Bytes`); strings, blobs and records are slices of it, never copies.
+
+pub mod batch;
+pub mod error_code;
+pub mod reader;
+pub mod varint;
+pub mod writer;
+
+mod error;
+
+pub use error::WireError;
+pub use error_code::ErrorCode;
