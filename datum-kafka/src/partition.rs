@@ -1,11 +1,17 @@
 //! The name of one partition of one topic.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
+use std::sync::Arc;
 
 /// One partition of one topic.
 ///
-/// Cloning is a reference count: the topic name is shared. Orders by topic name, then by partition number, so that every set of
-/// partitions has one well-defined order.
+/// Cloning is a reference count: the topic's name is shared. Orders by topic name, then by partition number, so that every
+/// set of partitions has one well-defined order.
+///
+/// ```
+/// use datum_kafka::TopicPartition;
+/// assert_eq!(TopicPartition::new("orders", 3).to_string(), "orders-3");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicPartition {
     /// The topic's name.
@@ -16,12 +22,6 @@ pub struct TopicPartition {
 
 impl TopicPartition {
     /// Names `partition` of `topic`.
-    ///
-    /// ```
-    /// use datum_kafka::group::TopicPartition;
-    ///
-    /// assert_eq!(TopicPartition::new("orders", 3).to_string(), "orders-3");
-    /// ```
     pub fn new(topic: impl Into<Arc<str>>, partition: i32) -> Self {
         Self { topic: topic.into(), partition }
     }
