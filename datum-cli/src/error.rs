@@ -1,0 +1,76 @@
+//! What can go wrong in a command, and the exit code it ends with.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Why a command ended without doing what it was asked for. The text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The command line or a setting is wrong.
+    #[error("{0}")]
+    Usage(#[from] UsageError),
+    /// A file could not be read or written.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    File {
+        /// What was tried: `read`, `write`, `create`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line of the input is not a record, and the policy is to fail.
+    #[error(
+        "{path}:{line} is not a record: {reason}; `--on-bad-record skip` counts and skips such lines",
+        path = path.display()
+    )]
+    BadRecord {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: u64,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// The standard output could not be written.
+    #[error("cannot write to the standard output: {0}")]
+    Output(#[source] io::Error),
+}
+
+/// What is wrong with the command line or a setting.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UsageError {
+    /// Two options, or an option and its absence, make no sense together.
+    #[error("{what}; {remedy}")]
+    Combination {
+        /// What does not fit.
+        what: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The windows described cannot be.
+    #[error("the windows cannot be made: {0}")]
+    Windows(#[from] datum::window::TumblingError),
+}
+
+impl CliError {
+    /// 1: the job failed. 2: the command line or a setting is wrong.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) => ExitCode::from(2),
+            Self::File { .. } | Self::BadRecord { .. } | Self::Output(_) => ExitCode::from(1),
+        }
+    }
+
+    /// Whether whoever read the output has gone, as `head` does: then there is nothing to complain about.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Output(source) if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// For `map_err` on file operations.
+    pub(crate) fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+}
