@@ -33,6 +33,9 @@ pub(crate) enum CliError {
         /// What the decoder said.
         reason: String,
     },
+    /// Built later.
+    #[error("`datum {0}` needs the Kafka client, which this build does not have yet")]
+    NotYet(&'static str),
     /// The standard output could not be written.
     #[error("cannot write to the standard output: {0}")]
     Output(#[source] io::Error),
@@ -59,7 +62,9 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
-            Self::File { .. } | Self::BadRecord { .. } | Self::Output(_) => ExitCode::from(1),
+            Self::File { .. } | Self::BadRecord { .. } | Self::NotYet(_) | Self::Output(_) => {
+                ExitCode::from(1)
+            }
         }
     }
 

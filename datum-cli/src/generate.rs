@@ -18,7 +18,7 @@ pub(crate) fn run(options: &GenOptions) -> Result<(), CliError> {
     if let Some(file) = &options.out {
         return to_file(&workload, options.rate, file);
     }
-    Ok(())
+    Err(CliError::NotYet("gen --brokers"))
 }
 
 fn workload(options: &GenOptions) -> Workload {

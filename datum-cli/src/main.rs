@@ -6,6 +6,7 @@ mod generate;
 mod options;
 mod progress;
 mod quantity;
+mod rollup;
 mod summary;
 mod usage;
 mod workload;
@@ -40,7 +41,10 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<(), CliError> {
     match command {
         Command::Gen(options) => generate::run(options),
-        _ => Ok(()),
+        Command::Rollup(options) => rollup::run(options),
+        Command::Enrich(_) => Err(CliError::NotYet("enrich")),
+        Command::Probe(_) => Err(CliError::NotYet("probe")),
+        Command::Broker(_) => Err(CliError::NotYet("broker")),
     }
 }
 

@@ -20,7 +20,13 @@ use crate::quantity;
   datum gen --out late.ndjson --records 100k --disorder 5s   some records come after their window closed")]
 pub(crate) struct GenOptions {
     /// Bootstrap addresses of a Kafka cluster
-    #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', required_unless_present = "out", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        required_unless_present = "out",
+        help_heading = "Output"
+    )]
     pub(crate) brokers: Vec<String>,
     /// Topic to fill
     #[arg(long, default_value = "bench-input", help_heading = "Output")]

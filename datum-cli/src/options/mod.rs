@@ -14,7 +14,7 @@ use datum::codec::sample::Layout;
 
 pub(crate) use broker::BrokerOptions;
 pub(crate) use enrich::EnrichOptions;
-pub(crate) use generate::{GenOptions, RecordKey};
+pub(crate) use generate::GenOptions;
 pub(crate) use probe::ProbeOptions;
 pub(crate) use rollup::RollupOptions;
 

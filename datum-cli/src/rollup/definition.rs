@@ -1,0 +1,49 @@
+//! What the rollup computes: the fields it reads and the twelve aggregates over them.
+
+use datum::window::{Aggregate, Aggregates, Row};
+use serde::Deserialize;
+
+/// A latency above this breaches the objective, in milliseconds.
+pub(crate) const OBJECTIVE_MS: f64 = 80.0;
+
+/// The fields of a record that the rollup reads.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Metric {
+    /// When it happened, in milliseconds since 1970; read from files only, topics carry it beside the record.
+    pub(crate) timestamp: i64,
+    /// Where; the key of the panes.
+    pub(crate) region: String,
+    /// How long the request took.
+    pub(crate) latency_ms: f64,
+    /// How many errors it met.
+    pub(crate) error_count: u64,
+    /// Bytes in.
+    pub(crate) request_size: u64,
+    /// Bytes out.
+    pub(crate) response_size: u64,
+    /// Percent.
+    pub(crate) cpu_usage: f64,
+    /// Megabytes.
+    pub(crate) memory_mb: f64,
+    /// Requests waiting.
+    pub(crate) queue_depth: u64,
+    /// Requests per second.
+    pub(crate) throughput: f64,
+}
+
+/// The twelve aggregates of a pane, in the order in which they are published.
+pub(crate) fn slo_rollup() -> impl Aggregate<Metric, Out = Row> {
+    Aggregates::<Metric>::new()
+        .count("count")
+        .mean("latency_avg", |m| m.latency_ms)
+        .min("latency_min", |m| m.latency_ms)
+        .max("latency_max", |m| m.latency_ms)
+        .stddev_pop("latency_stddev", |m| m.latency_ms)
+        .count_if("sla_breaches", |m| m.latency_ms > OBJECTIVE_MS)
+        .sum("error_sum", |m| m.error_count)
+        .sum("bytes_sum", |m| m.request_size.saturating_add(m.response_size))
+        .mean("cpu_avg", |m| m.cpu_usage)
+        .max("memory_max", |m| m.memory_mb)
+        .max("queue_depth_max", |m| m.queue_depth)
+        .sum("throughput_sum", |m| m.throughput)
+}

@@ -1,0 +1,142 @@
+//! The rollup over a file: one JSON record per line, event time from the field `timestamp`.
+//!
+//! The file is one partition, read to its end once. Windows that the last watermark has not passed stay open and are counted; `--flush`
+//! publishes those that end before now.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use datum::window::{KeyedWindows, RecordPosition, Tumbling};
+
+use super::definition::{Metric, slo_rollup};
+use super::panes::PanePrinter;
+use crate::error::{CliError, UsageError};
+use crate::options::{OnBadRecord, RollupOptions};
+use crate::progress;
+use crate::summary::{Counts, Stopwatch};
+
+/// A longer line is not a record: what bounds the memory that a file without line breaks can take.
+const LONGEST_LINE: u64 = 4 << 20;
+
+/// How many records pass between two looks at the progress bar.
+const ROUND: u64 = 10_000;
+
+/// Runs the command on `path`.
+pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> {
+    let windows = Tumbling::of(options.window).grace(options.grace).checked().map_err(UsageError::from)?;
+    let mut lines = Lines::open(path)?;
+    let bar = progress::bar(None).with_message("read");
+    let stopwatch = Stopwatch::start();
+    let mut printer = PanePrinter::new(options.format);
+    let mut keyed = KeyedWindows::<Arc<str>, Metric, _>::new(windows, slo_rollup());
+    let mut counts = Counts::default();
+
+    while let Some(line) = lines.next()? {
+        counts.records += 1;
+        if counts.records.is_multiple_of(ROUND) {
+            bar.set_position(counts.records);
+        }
+        let metric: Metric = match line.decode() {
+            Ok(metric) => metric,
+            Err(reason) if options.on_bad_record == OnBadRecord::Fail => {
+                return Err(CliError::BadRecord { path: path.to_path_buf(), line: lines.number, reason });
+            }
+            Err(_) => {
+                counts.undecodable += 1;
+                continue;
+            }
+        };
+        let offset = i64::try_from(lines.number).unwrap_or(i64::MAX);
+        keyed.add(RecordPosition::new(0, offset, metric.timestamp), metric.region.as_str(), &metric);
+        if keyed.ripe() {
+            printer.print(keyed.close())?;
+        }
+    }
+    bar.finish_and_clear();
+
+    counts.late = keyed.late();
+    counts.open_windows = keyed.open().len() as u64;
+    if options.flush {
+        let now = now_ms();
+        counts.open_windows = keyed.open().iter().filter(|window| window.end > now).count() as u64;
+        let ended = keyed.finish().into_iter().filter(|pane| pane.window.end <= now).collect();
+        printer.print(ended)?;
+    }
+    counts.panes = printer.count();
+    let summary = stopwatch.summarise(counts);
+    printer.finish(&summary)?;
+    summary.save(options.summary_json.as_deref())
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The lines of a file that hold something.
+struct Lines {
+    file: BufReader<File>,
+    path: Box<Path>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+/// One line, or the news that it is too long to be one.
+enum Line<'a> {
+    Whole(&'a [u8]),
+    TooLong,
+}
+
+impl Line<'_> {
+    fn decode(&self) -> Result<Metric, String> {
+        match self {
+            Line::Whole(bytes) => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
+            Line::TooLong => Err(format!("the line is longer than {LONGEST_LINE} bytes")),
+        }
+    }
+}
+
+impl Lines {
+    fn open(path: &Path) -> Result<Self, CliError> {
+        let file = File::open(path).map_err(CliError::file("read", path))?;
+        Ok(Self {
+            file: BufReader::with_capacity(1 << 20, file),
+            path: path.into(),
+            line: Vec::new(),
+            number: 0,
+        })
+    }
+
+    /// The next line that is not blank; its number is in `number`.
+    fn next(&mut self) -> Result<Option<Line<'_>>, CliError> {
+        loop {
+            self.line.clear();
+            let read = self.read_line().map_err(CliError::file("read", &*self.path))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if self.line.len() as u64 > LONGEST_LINE {
+                self.skip_rest().map_err(CliError::file("read", &*self.path))?;
+                return Ok(Some(Line::TooLong));
+            }
+            if !self.line.iter().all(u8::is_ascii_whitespace) {
+                return Ok(Some(Line::Whole(&self.line)));
+            }
+        }
+    }
+
+    fn read_line(&mut self) -> io::Result<usize> {
+        (&mut self.file).take(LONGEST_LINE + 1).read_until(b'\n', &mut self.line)
+    }
+
+    fn skip_rest(&mut self) -> io::Result<()> {
+        if self.line.last() != Some(&b'\n') {
+            self.file.skip_until(b'\n')?;
+        }
+        Ok(())
+    }
+}
