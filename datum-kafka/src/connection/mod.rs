@@ -17,6 +17,7 @@
 mod api_versions;
 mod call;
 mod driver;
+mod messages;
 
 use std::future::Future;
 use std::pin::Pin;

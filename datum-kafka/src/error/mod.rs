@@ -50,6 +50,7 @@ impl KafkaError {
             | KafkaErrorKind::Io { .. }
             | KafkaErrorKind::Closed { .. }
             | KafkaErrorKind::Timeout { .. }
+            | KafkaErrorKind::UnknownBroker { .. }
             | KafkaErrorKind::NoLeader { .. } => true,
             KafkaErrorKind::Broker { code, .. } => code.is_retriable(),
             _ => false,
@@ -223,6 +224,12 @@ pub enum KafkaErrorKind {
         topic: Arc<str>,
         /// How long it was looked for.
         waited: Duration,
+    },
+    /// A broker that metadata does not know (any more).
+    #[error("broker {broker} is not (or no longer) part of the cluster's metadata")]
+    UnknownBroker {
+        /// Its id.
+        broker: i32,
     },
     /// The partition has no leader at present, or an unknown one.
     #[error("{partition} has no leader at present; an election may be under way")]
