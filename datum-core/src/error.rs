@@ -72,6 +72,12 @@ pub enum ErrorKind {
         /// Which one.
         stage: &'static str,
     },
+    /// A part that is built on demand never was: nobody asked for an element.
+    #[error("stage `{stage}`: never materialized, since nothing was demanded of it")]
+    NeverMaterialized {
+        /// Which one.
+        stage: &'static str,
+    },
     /// The other half of a connection between tasks went away without an end.
     #[error("stage `{stage}`: the other side went away without ending the stream")]
     Disconnected {

@@ -1,11 +1,10 @@
-//! `Sink::fold` and `Sink::collect`: one value of all elements.
+//! `Sink::fold`: one value of all elements.
 
 use super::{Completion, Promise, SinkLogic, SinkRun, ended};
 use crate::blueprint::{Built, Sink, SinkBlueprint, Unset};
 use crate::error::{ErrorKind, StreamError};
 use crate::materializer::Materializer;
 use crate::stage::{Judge, Push, Stage, StageCx, Supervision, Up, guard};
-use std::marker::PhantomData;
 use std::task::Poll;
 
 impl Sink<Unset> {
@@ -34,22 +33,6 @@ impl Sink<Unset> {
     {
         Sink::from_blueprint(Fold { zero, f })
     }
-
-    /// Collects all elements; materialises the future of them. Memory grows with the stream.
-    ///
-    /// - **Cancels** never.
-    ///
-    /// ```
-    /// use datum_core::prelude::*;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), StreamError> {
-    /// assert_eq!(Source::from_iter(1..=3).run_with(Sink::collect())?.await?, [1, 2, 3]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn collect<In: Send + 'static>() -> Sink<Collect<In>> {
-        Sink::from_blueprint(Collect(PhantomData))
-    }
 }
 
 /// The blueprint of [`Sink::fold`].
@@ -57,16 +40,6 @@ impl Sink<Unset> {
 pub struct Fold<A, F> {
     zero: A,
     f: F,
-}
-
-/// The blueprint of [`Sink::collect`].
-#[derive(Debug)]
-pub struct Collect<In>(PhantomData<fn(In)>);
-
-impl<In> Clone for Collect<In> {
-    fn clone(&self) -> Self {
-        Collect(PhantomData)
-    }
 }
 
 impl<In, A, F> SinkBlueprint<In> for Fold<A, F>
@@ -88,16 +61,6 @@ where
         let supervision = materializer.supervision();
         let logic = FoldLogic { so_far: Some(zero.clone()), zero, f, supervision, promise };
         Ok((SinkRun::new(up, logic), completion))
-    }
-}
-
-impl<In: Send + 'static> SinkBlueprint<In> for Collect<In> {
-    type Mat = Completion<Vec<In>>;
-    type Run<U: Stage<Out = In>> = SinkRun<U, CollectLogic<In>>;
-
-    fn attach<U: Stage<Out = In>>(self, up: U, _: &Materializer) -> Built<Self::Run<U>, Self::Mat> {
-        let (promise, completion) = Completion::new();
-        Ok((SinkRun::new(up, CollectLogic { all: Vec::new(), promise }), completion))
     }
 }
 
@@ -149,31 +112,5 @@ where
     fn finish(&mut self, outcome: Result<(), StreamError>) {
         let so_far = self.so_far.take();
         self.promise.resolve(outcome.and_then(|()| so_far.ok_or_else(|| ErrorKind::Aborted.into())));
-    }
-}
-
-/// The logic of [`Sink::collect`].
-#[derive(Debug)]
-pub struct CollectLogic<In> {
-    all: Vec<In>,
-    promise: Promise<Vec<In>>,
-}
-
-impl<In: Send + 'static> SinkLogic<In> for CollectLogic<In> {
-    fn poll<U: Stage<Out = In>>(
-        &mut self,
-        up: &mut Up<U>,
-        cx: &mut StageCx<'_, '_>,
-    ) -> Poll<Result<(), StreamError>> {
-        let all = &mut self.all;
-        ended(up.drive(cx, |x| {
-            all.push(x);
-            Push::Continue(())
-        }))
-    }
-
-    fn finish(&mut self, outcome: Result<(), StreamError>) {
-        let all = std::mem::take(&mut self.all);
-        self.promise.resolve(outcome.map(|()| all));
     }
 }

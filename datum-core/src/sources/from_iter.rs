@@ -1,9 +1,9 @@
 //! `Source::from_iter`: the elements of an iterator.
 
+use super::nothing_to_close;
 use crate::blueprint::{Blueprint, Built, Source, Unset};
 use crate::materializer::Materializer;
-use crate::stage::{CancelCause, Driven, Leaf, Progress, Push, Stage, StageCx, guard};
-use std::task::Poll;
+use crate::stage::{Driven, Leaf, Progress, Push, Stage, StageCx, guard};
 
 impl Source<Unset> {
     /// The elements of an iterator. What is cloned is the `IntoIterator`: each run iterates anew.
@@ -90,9 +90,5 @@ impl<I: Iterator<Item: Send + 'static> + Send + 'static> Stage for IterStage<I> 
         Ok(if self.exhausted() { Progress::Complete } else { Progress::Pending })
     }
 
-    fn cancel(&mut self, _: CancelCause, _: &mut StageCx<'_, '_>) {}
-
-    fn poll_closed(&mut self, _: &mut StageCx<'_, '_>) -> Poll<()> {
-        Poll::Ready(())
-    }
+    nothing_to_close!();
 }
