@@ -4,6 +4,7 @@
 //! socket; the cluster knows who leads what and keeps the connections; the consumer fetches, and groups, producers and transactions build
 //! on the same cluster.
 
+pub mod admin;
 pub mod cluster;
 pub mod connection;
 pub mod error;
