@@ -1,5 +1,6 @@
 //! Why a record batch was refused.
 
+use datum_codec::compression::{CompressError, DecompressError};
 use thiserror::Error;
 
 /// A record batch is not what format 2 says, or is of another format.
@@ -83,6 +84,51 @@ pub enum BatchError {
         /// The last offset delta.
         last_offset_delta: i32,
     },
+    /// A record is malformed.
+    #[error("record {position} of the batch is malformed: {fault}")]
+    Record {
+        /// Its position in the batch, from 0.
+        position: usize,
+        /// What is wrong with it.
+        fault: RecordFault,
+    },
+    /// Bytes remain after the last of the stated records.
+    #[error("{left} bytes are left after the last record the batch states")]
+    TrailingRecords {
+        /// Bytes that are left.
+        left: usize,
+    },
+    /// The records take more memory than the decoder may use.
+    #[error(
+        "the batch's records take more than the limit of {limit} bytes when decompressed; raise the decoder's limit if such batches are expected"
+    )]
+    BodyTooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// The records could not be decompressed.
+    #[error("the batch's records could not be decompressed: {source}")]
+    Decompress {
+        /// Why.
+        #[source]
+        source: DecompressError,
+    },
+    /// The records could not be compressed.
+    #[error("the batch's records could not be compressed: {source}")]
+    Compress {
+        /// Why.
+        #[source]
+        source: CompressError,
+    },
+    /// A record or batch to be written exceeds what the format's 32-bit lengths hold.
+    #[error("a batch of {size} bytes cannot be written: its length field holds at most 2 GiB")]
+    TooLong {
+        /// The size it would have, in bytes.
+        size: usize,
+    },
+    /// A batch to be closed has no records.
+    #[error("a batch without records cannot be closed")]
+    Empty,
     /// A control record whose key or value is not one of a transaction marker.
     #[error("the control batch holds no readable marker: {reason}")]
     Control {
@@ -110,4 +156,34 @@ pub enum ControlFault {
     /// The value is null or shorter than version and coordinator epoch.
     #[error("its value is too short")]
     Value,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RecordFault {
+    /// It is cut short, or one of its integers does not end.
+    #[error("it is cut short")]
+    Truncated,
+    /// Its length is negative.
+    #[error("its length is negative")]
+    Length,
+    /// Its offset delta is not above the one before it, or above the batch's last.
+    #[error("its offset is not above the one before it, or above the batch's last")]
+    OffsetDelta,
+    /// Its key's length is below -1 or runs past its end.
+    #[error("its key's length is not possible")]
+    KeyLength,
+    /// Its value's length is below -1 or runs past its end.
+    #[error("its value's length is not possible")]
+    ValueLength,
+    /// Its header count is negative.
+    #[error("its header count is negative")]
+    HeaderCount,
+    /// The length of a header's key or value is not possible.
+    #[error("the length of a header's key or value is not possible")]
+    HeaderLength,
+    /// Bytes remain after its last header.
+    #[error("bytes are left after its last header")]
+    TrailingBytes,
 }

@@ -20,6 +20,9 @@
 //! - [`BatchHeader`] reads the header alone and checks a batch without decoding it: what a broker needs, and what a
 //!   consumer needs to know the next offset;
 //! - [`BatchSet`] walks the batches of a Fetch answer, whose last one may be cut off;
+//! - [`BatchDecoder`] checks, decompresses and indexes a batch; [`RecordBatch`] shows its records without copying them;
+//! - [`BatchBuilder`] writes records as they come and closes them into a batch;
+//! - [`AbortedTransactions`] says which batches `read_committed` must not see;
 //! - [`control`] builds and reads transaction markers.
 //!
 //! Source: KIP-98 (format), <https://kafka.apache.org/documentation/#recordbatch>.
@@ -27,11 +30,20 @@
 pub mod control;
 
 mod attributes;
+mod build;
+mod decode;
 mod error;
 mod header;
+mod isolation;
+mod pool;
+mod record;
 mod set;
 
 pub use attributes::{Attributes, Codec, TimestampType};
-pub use error::{BatchError, ControlFault};
+pub use build::{BatchBuilder, NewHeader, NewRecord, Producer, Seal};
+pub use decode::BatchDecoder;
+pub use error::{BatchError, ControlFault, RecordFault};
 pub use header::{BatchHeader, HEADER_LEN, add_sequence};
+pub use isolation::{AbortedTransaction, AbortedTransactions, Visibility};
+pub use record::{Header, Headers, Record, RecordBatch, Records};
 pub use set::{BatchSet, RawBatch, Tail};
