@@ -1,6 +1,41 @@
 //! Typed stream processing: sources, flows and sinks, Kafka, event-time windows, exactly once.
+//!
+//! This crate is the face: it holds words and re-exports, no logic. Name things through it, or through [`prelude`].
+//!
+//! ```
+//! use datum::prelude::*;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), StreamError> {
+//! let slow = Source::from_iter([12.5, 91.0, 80.5])
+//!     .filter(|latency_ms| *latency_ms > 80.0)
+//!     .run_with(Sink::fold(0, |count, _| count + 1))?
+//!     .await?;
+//! assert_eq!(slow, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where things are
+//!
+//! | module | what it holds | feature |
+//! | --- | --- | --- |
+//! | [`prelude`] | what a program names most | |
+//! | [`engine`] | stages, blueprints, operators, sources, sinks, the materializer | |
+//! | `codec` | bytes to records and back; sample records with the feature `sample` | `codec` |
+//! | `window` | keys, event time, windows, aggregates | `window` |
+//!
+//! All features but `sample` are on by default.
+
+pub use datum_core as engine;
+pub use datum_core::{ErrorKind, Flow, Keep, Materializer, RunnableGraph, Sink, Source, StreamError};
 
 #[cfg(feature = "codec")]
 pub use datum_codec as codec;
 #[cfg(feature = "window")]
 pub use datum_window as window;
+
+/// What a program names most: `use datum::prelude::*;`.
+pub mod prelude {
+    pub use datum_core::prelude::*;
+}
