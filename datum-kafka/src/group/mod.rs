@@ -6,8 +6,8 @@ pub mod membership;
 
 pub use self::{
     assignor::{
-        Assignments, Assignor, CooperativeSticky, GroupMember, GroupView, Joining, MemberAssignment, Range, Rebalance,
-        Received, Refusal, TopicCounts,
+        Assignments, Assignor, CooperativeSticky, GroupMember, GroupView, Joining, MemberAssignment, Range,
+        Rebalance, Received, Refusal, TopicCounts,
     },
     error::{GroupError, LostReason},
 };
