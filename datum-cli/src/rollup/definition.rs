@@ -1,18 +1,24 @@
 //! What the rollup computes: the fields it reads and the twelve aggregates over them.
 
-use datum::window::{Aggregate, Aggregates, Row};
-use serde::Deserialize;
+use compact_str::CompactString;
+use datum::codec::{DecodeReason, FieldType, FieldValue, Projected, ValueKind};
+use datum::window::{Aggregate, Aggregates, Key, Row, Value};
 
 /// A latency above this breaches the objective, in milliseconds.
 pub(crate) const OBJECTIVE_MS: f64 = 80.0;
 
-/// The fields of a record that the rollup reads.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Metric {
-    /// When it happened, in milliseconds since 1970; read from files only, topics carry it beside the record.
+/// When a record happened, for input that does not carry it beside the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Projected)]
+pub(crate) struct Dated {
+    /// In milliseconds since 1970.
     pub(crate) timestamp: i64,
+}
+
+/// The fields of a record that the rollup reads.
+#[derive(Clone, Debug, PartialEq, Projected)]
+pub(crate) struct Metric {
     /// Where; the key of the panes.
-    pub(crate) region: String,
+    pub(crate) region: Region,
     /// How long the request took.
     pub(crate) latency_ms: f64,
     /// How many errors it met.
@@ -29,6 +35,24 @@ pub(crate) struct Metric {
     pub(crate) queue_depth: u64,
     /// Requests per second.
     pub(crate) throughput: f64,
+}
+
+/// The name of a region. Names of up to 24 bytes take no allocation, and a record has one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Region(CompactString);
+
+impl<'b> FieldType<'b> for Region {
+    const KIND: ValueKind = <&str>::KIND;
+
+    fn from_value(value: FieldValue<'_, 'b>) -> Result<Self, DecodeReason> {
+        <&str>::from_value(value).map(|name| Self(name.into()))
+    }
+}
+
+impl Key for Region {
+    fn to_value(&self) -> Value {
+        Value::from(self.0.as_str())
+    }
 }
 
 /// The twelve aggregates of a pane, in the order in which they are published.

@@ -6,12 +6,12 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use datum::codec::{Json, ProjectedJson};
 use datum::window::{KeyedWindows, RecordPosition, Tumbling};
 
-use super::definition::{Metric, slo_rollup};
+use super::definition::{Dated, Metric, Region, slo_rollup};
 use super::panes::PanePrinter;
 use crate::error::{CliError, UsageError};
 use crate::options::{OnBadRecord, RollupOptions};
@@ -31,7 +31,8 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
     let bar = progress::bar(None).with_message("read");
     let stopwatch = Stopwatch::start();
     let mut printer = PanePrinter::new(options.format);
-    let mut keyed = KeyedWindows::<Arc<str>, Metric, _>::new(windows, slo_rollup());
+    let mut keyed = KeyedWindows::<Region, Metric, _>::new(windows, slo_rollup());
+    let mut decoder = Decoder { dates: Json::projected(), metrics: Json::projected() };
     let mut counts = Counts::default();
 
     while let Some(line) = lines.next()? {
@@ -39,7 +40,7 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
         if counts.records.is_multiple_of(ROUND) {
             bar.set_position(counts.records);
         }
-        let metric: Metric = match line.decode() {
+        let (dated, metric) = match line.decode(&mut decoder) {
             Ok(metric) => metric,
             Err(reason) if options.on_bad_record == OnBadRecord::Fail => {
                 return Err(CliError::BadRecord { path: path.to_path_buf(), line: lines.number, reason });
@@ -50,7 +51,7 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
             }
         };
         let offset = i64::try_from(lines.number).unwrap_or(i64::MAX);
-        keyed.add(RecordPosition::new(0, offset, metric.timestamp), metric.region.as_str(), &metric);
+        keyed.add(RecordPosition::new(0, offset, dated.timestamp), &metric.region, &metric);
         if keyed.ripe() {
             printer.print(keyed.close())?;
         }
@@ -90,12 +91,20 @@ enum Line<'a> {
     TooLong,
 }
 
+/// Reads the event time and the wanted fields of a line, each by a projection of its own.
+struct Decoder {
+    dates: ProjectedJson<Dated>,
+    metrics: ProjectedJson<Metric>,
+}
+
 impl Line<'_> {
-    fn decode(&self) -> Result<Metric, String> {
-        match self {
-            Line::Whole(bytes) => serde_json::from_slice(bytes).map_err(|error| error.to_string()),
-            Line::TooLong => Err(format!("the line is longer than {LONGEST_LINE} bytes")),
-        }
+    fn decode(&self, with: &mut Decoder) -> Result<(Dated, Metric), String> {
+        let Line::Whole(bytes) = *self else {
+            return Err(format!("the line is longer than {LONGEST_LINE} bytes"));
+        };
+        let dated = with.dates.decode(bytes).map_err(|error| error.to_string())?;
+        let metric = with.metrics.decode(bytes).map_err(|error| error.to_string())?;
+        Ok((dated, metric))
     }
 }
 
