@@ -3,6 +3,7 @@
 //! - [`reader`], [`writer`], [`varint`]: the primitive types, every length and count checked against the bytes that are left
 //!   before anything is allocated;
 //! - [`error_code`]: all error codes, in one table;
+//! - [`fetch`], [`produce`]: the two messages that carry records, written by hand so that records are never copied;
 //! - [`batch`]: record batches (format 2): header, CRC, zero-copy records, control batches, builder.
 //!
 //! # Errors
@@ -14,7 +15,11 @@
 
 pub mod batch;
 pub mod error_code;
+pub mod fetch;
+pub mod leader;
+pub mod produce;
 pub mod reader;
+pub mod topic;
 pub mod varint;
 pub mod writer;
 
