@@ -4,10 +4,16 @@
 
 mod checked;
 mod jitter;
+mod pause;
 mod rng;
+mod sink_probe;
+mod source_probe;
 mod test_runtime;
 
 pub use checked::{Checked, CheckedOps, CheckedStage};
 pub use jitter::{Jitter, JitterOps, JitterStage};
+pub use pause::{pause, sleep};
 pub use rng::Rng;
+pub use sink_probe::{ProbeRun, ProbeSink, SinkProbe, sink_probe};
+pub use source_probe::{Probe, ProbeStage, SourceProbe, source_probe};
 pub use test_runtime::TestRuntime;

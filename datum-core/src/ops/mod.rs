@@ -24,10 +24,24 @@ macro_rules! operators {
 
 operators! {
     async_boundary: AsyncBoundaryOps;
+    buffer: BufferOps;
+    concat: ConcatOps;
+    drop: DropOps, DropWhileOps;
     filter: FilterOps, FilterMapOps;
+    kill_switch: KillSwitchOps;
     map: MapOps, TryMapOps;
+    map_async: MapAsyncOps;
+    map_concat: MapConcatOps;
+    merge: MergeOps;
     take: TakeOps;
+    take_while: TakeWhileOps;
+    zip: ZipOps;
 }
+
+mod fan_in;
+mod slots;
+
+pub use slots::{Fallible, Infallible, Settle};
 
 /// Implements [`Operator`](crate::blueprint::Operator) for a blueprint without a materialised value:
 /// `linear_operator!([generics] Blueprint, In => Out, StageType<..>, |blueprint, up, materializer| stage)`.
