@@ -1,8 +1,13 @@
 //! Consumer groups: membership, assignors, committed offsets.
 
 mod assignor;
+mod blob;
+mod calls;
 mod error;
+mod handle;
+mod ledger;
 pub mod membership;
+mod task;
 
 pub use self::{
     assignor::{
@@ -10,5 +15,7 @@ pub use self::{
         Rebalance, Received, Refusal, TopicCounts,
     },
     error::{GroupError, LostReason},
+    handle::{CommitError, Group, GroupEvent, GroupEvents, GroupIdentity, WaitError},
+    ledger::{CommitOffset, Ledger, Offsets, Sent},
 };
 pub use crate::TopicPartition;

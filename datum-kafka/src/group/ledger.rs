@@ -1,0 +1,326 @@
+//! What may be committed: per partition the end of the unbroken run of acknowledged records.
+//!
+//! Records are noted as they are emitted, in order; acknowledgements come in any order. The offset to commit is the first that is not
+//! acknowledged, so that a restart repeats it. A partition is open from its assignment to the end of its drain (or its loss); each
+//! assignment has an epoch, and what refers to an older epoch has no effect: an acknowledgement that comes late, or the
+//! answer to a commit sent before a partition went and came back.
+//!
+//! A pure book-keeper without clock or lock; [`Group`](super::Group) holds it under one lock together with the moment of sending, so that
+//! no offset of a partition leaves after that partition was closed.
+//!
+//! Costs: a span per emitted run of records, 32 bytes each; runs that are acknowledged in order are dropped at once.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
+
+use crate::TopicPartition;
+
+/// An offset to commit, and what goes beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitOffset {
+    /// The next offset to read.
+    pub offset: i64,
+    /// The leader epoch of the last record before it, -1 if unknown; lets the next reader notice a truncated log (KIP-320).
+    pub leader_epoch: i32,
+    /// A text of the committer's own; the broker refuses more than 4,096 bytes by default.
+    pub metadata: Arc<str>,
+}
+
+impl CommitOffset {
+    /// An offset with neither leader epoch nor metadata.
+    pub fn new(offset: i64) -> Self {
+        Self { offset, leader_epoch: -1, metadata: "".into() }
+    }
+
+    /// With the leader epoch of the last record before it.
+    #[must_use]
+    pub fn leader_epoch(mut self, epoch: i32) -> Self {
+        self.leader_epoch = epoch;
+        self
+    }
+
+    /// With a text beside it.
+    #[must_use]
+    pub fn metadata(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.metadata = text.into();
+        self
+    }
+}
+
+/// Offsets by partition.
+pub type Offsets = BTreeMap<TopicPartition, CommitOffset>;
+
+/// What was sent in one commit, by partition with the epoch it was sent under.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sent(BTreeMap<TopicPartition, (u64, i64)>);
+
+/// The book of one member.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    partitions: BTreeMap<TopicPartition, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    epoch: u64,
+    /// Emitted runs in order, the first one unacknowledged (or the queue empty).
+    spans: VecDeque<Span>,
+    /// Where the unbroken run of acknowledged records ends.
+    upto: Option<Mark>,
+    /// What the coordinator has acknowledged in this epoch.
+    committed: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    first: i64,
+    next: i64,
+    leader_epoch: i32,
+    acked: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    offset: i64,
+    leader_epoch: i32,
+}
+
+impl Ledger {
+    /// An empty book.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Opens a partition under an assignment epoch; whatever was noted under an older one is dropped.
+    pub fn open(&mut self, partition: TopicPartition, epoch: u64) {
+        self.partitions
+            .insert(partition, Entry { epoch, spans: VecDeque::new(), upto: None, committed: None });
+    }
+
+    /// Closes a partition: nothing of it is committed from here on.
+    pub fn close(&mut self, partition: &TopicPartition) {
+        self.partitions.remove(partition);
+    }
+
+    /// Whether acknowledgements under this epoch still count.
+    pub fn is_open(&self, partition: &TopicPartition, epoch: u64) -> bool {
+        self.partitions.get(partition).is_some_and(|entry| entry.epoch == epoch)
+    }
+
+    /// Notes records `first..next` as emitted. Offsets must ascend within an epoch; a run that does not is ignored.
+    pub fn emitted(
+        &mut self,
+        partition: &TopicPartition,
+        epoch: u64,
+        first: i64,
+        next: i64,
+        leader_epoch: i32,
+    ) {
+        let Some(entry) = self.entry(partition, epoch) else { return };
+        let last = entry.spans.back().map(|span| span.next).or(entry.upto.map(|mark| mark.offset));
+        if next > first && last.is_none_or(|last| first >= last) {
+            entry.spans.push_back(Span { first, next, leader_epoch, acked: false });
+        }
+    }
+
+    /// Acknowledges the run that begins at `first`. False if nothing changed: unknown, acknowledged before, or of a closed epoch.
+    pub fn acked(&mut self, partition: &TopicPartition, epoch: u64, first: i64) -> bool {
+        let Some(entry) = self.entry(partition, epoch) else { return false };
+        let Ok(at) = entry.spans.binary_search_by_key(&first, |span| span.first) else { return false };
+        let span = &mut entry.spans[at];
+        let changed = !std::mem::replace(&mut span.acked, true);
+        entry.settle();
+        changed
+    }
+
+    /// Acknowledges everything below `next`, whether it was noted as emitted or not: for callers that process in order and may drop
+    /// records on the way.
+    pub fn acked_through(
+        &mut self,
+        partition: &TopicPartition,
+        epoch: u64,
+        next: i64,
+        leader_epoch: i32,
+    ) -> bool {
+        let Some(entry) = self.entry(partition, epoch) else { return false };
+        if entry.upto.is_some_and(|mark| mark.offset >= next) {
+            return false;
+        }
+        while entry.spans.front().is_some_and(|span| span.first < next) {
+            if let Some(span) = entry.spans.front_mut()
+                && span.next > next
+            {
+                span.first = next;
+                break;
+            }
+            entry.spans.pop_front();
+        }
+        entry.upto = Some(Mark { offset: next, leader_epoch });
+        entry.settle();
+        true
+    }
+
+    /// How many emitted runs of a partition are not acknowledged.
+    pub fn outstanding(&self, partition: &TopicPartition) -> usize {
+        self.partitions
+            .get(partition)
+            .map_or(0, |entry| entry.spans.iter().filter(|span| !span.acked).count())
+    }
+
+    /// What has been acknowledged and not committed, for all partitions or for some.
+    pub fn dirty(&self, only: Option<&[TopicPartition]>) -> (Offsets, Sent) {
+        let mut sent = Sent::default();
+        let mut offsets = Offsets::new();
+        for (partition, entry) in &self.partitions {
+            let Some(mark) = entry.upto else { continue };
+            let wanted = only.is_none_or(|only| only.contains(partition));
+            if wanted && entry.committed.is_none_or(|committed| mark.offset > committed) {
+                let offset = CommitOffset::new(mark.offset).leader_epoch(mark.leader_epoch);
+                offsets.insert(partition.clone(), offset);
+                sent.0.insert(partition.clone(), (entry.epoch, mark.offset));
+            }
+        }
+        (offsets, sent)
+    }
+
+    /// Whether there is something to commit.
+    pub fn is_dirty(&self) -> bool {
+        self.partitions.values().any(|entry| {
+            entry.upto.is_some_and(|mark| entry.committed.is_none_or(|committed| mark.offset > committed))
+        })
+    }
+
+    /// A commit was acknowledged by the coordinator.
+    pub fn committed(&mut self, sent: &Sent) {
+        for (partition, (epoch, offset)) in &sent.0 {
+            if let Some(entry) = self.entry(partition, *epoch) {
+                entry.committed = entry.committed.max(Some(*offset));
+            }
+        }
+    }
+
+    fn entry(&mut self, partition: &TopicPartition, epoch: u64) -> Option<&mut Entry> {
+        self.partitions.get_mut(partition).filter(|entry| entry.epoch == epoch)
+    }
+}
+
+impl Entry {
+    /// Moves the mark over what is acknowledged at the front.
+    fn settle(&mut self) {
+        while let Some(span) = self.spans.front().copied().filter(|span| span.acked) {
+            self.upto = Some(Mark { offset: span.next, leader_epoch: span.leader_epoch });
+            self.spans.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tp(partition: i32) -> TopicPartition {
+        TopicPartition::new("t", partition)
+    }
+
+    fn offset(ledger: &Ledger, partition: i32) -> Option<i64> {
+        ledger.dirty(None).0.get(&tp(partition)).map(|commit| commit.offset)
+    }
+
+    #[test]
+    fn the_first_unacknowledged_record_holds_everything_behind_it() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 1);
+        for first in [10, 11, 15] {
+            ledger.emitted(&tp(0), 1, first, first + 1, 3);
+        }
+        assert!(ledger.acked(&tp(0), 1, 11) && ledger.acked(&tp(0), 1, 15));
+        assert_eq!(offset(&ledger, 0), None);
+        assert!(ledger.acked(&tp(0), 1, 10));
+        assert_eq!(ledger.dirty(None).0[&tp(0)], CommitOffset::new(16).leader_epoch(3));
+        assert!(!ledger.acked(&tp(0), 1, 10), "a second acknowledgement changes nothing");
+    }
+
+    /// An acknowledgement that arrives just after the partition was revoked, and then the commit timer.
+    #[test]
+    fn a_late_acknowledgement_of_a_closed_partition_is_never_committed() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 1);
+        ledger.emitted(&tp(0), 1, 0, 10, 0);
+        ledger.close(&tp(0));
+        assert!(!ledger.acked(&tp(0), 1, 0));
+        assert!(ledger.dirty(None).0.is_empty());
+        ledger.open(tp(0), 2);
+        assert!(!ledger.acked(&tp(0), 1, 0), "nor after it came back under another epoch");
+        assert!(ledger.dirty(None).0.is_empty());
+    }
+
+    /// Two topics, one partition revoked, acknowledgements outstanding for both.
+    #[test]
+    fn closing_one_partition_leaves_the_other_alone() {
+        let mut ledger = Ledger::new();
+        let other = TopicPartition::new("u", 0);
+        ledger.open(tp(0), 1);
+        ledger.open(other.clone(), 1);
+        ledger.emitted(&tp(0), 1, 0, 5, 0);
+        ledger.emitted(&other, 1, 0, 7, 0);
+        ledger.close(&tp(0));
+        assert!(!ledger.acked(&tp(0), 1, 0) && ledger.acked(&other, 1, 0));
+        let (offsets, _) = ledger.dirty(None);
+        assert_eq!(offsets.keys().collect::<Vec<_>>(), [&other]);
+    }
+
+    #[test]
+    fn never_commits_lower_than_acknowledged_in_the_same_epoch() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 1);
+        assert!(ledger.acked_through(&tp(0), 1, 20, 0));
+        let (_, late) = ledger.dirty(None);
+        assert!(ledger.acked_through(&tp(0), 1, 30, 0));
+        let (_, newer) = ledger.dirty(None);
+        ledger.committed(&newer);
+        ledger.committed(&late);
+        assert!(!ledger.is_dirty());
+        assert!(!ledger.acked_through(&tp(0), 1, 25, 0));
+        assert!(ledger.dirty(None).0.is_empty());
+    }
+
+    #[test]
+    fn a_refused_commit_leaves_its_partitions_dirty() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 1);
+        ledger.acked_through(&tp(0), 1, 20, 0);
+        let (first, _refused) = ledger.dirty(None);
+        assert_eq!(ledger.dirty(None).0, first);
+    }
+
+    proptest! {
+        #[test]
+        fn the_mark_is_the_end_of_the_unbroken_prefix(
+            lengths in prop::collection::vec(1i64..5, 1..40),
+            order in prop::collection::vec(any::<prop::sample::Index>(), 0..60),
+        ) {
+            let mut ledger = Ledger::new();
+            ledger.open(tp(0), 1);
+            let mut starts = vec![100];
+            for length in &lengths {
+                let first = *starts.last().unwrap();
+                ledger.emitted(&tp(0), 1, first, first + length, 0);
+                starts.push(first + length);
+            }
+            let mut acked = BTreeSet::new();
+            for index in order {
+                let at = index.index(lengths.len());
+                prop_assert_eq!(ledger.acked(&tp(0), 1, starts[at]), acked.insert(at));
+                let prefix = (0..).take_while(|i| acked.contains(i)).count();
+                prop_assert_eq!(offset(&ledger, 0), (prefix > 0).then(|| starts[prefix]));
+                prop_assert_eq!(ledger.outstanding(&tp(0)), lengths.len() - acked.len());
+            }
+        }
+    }
+}
