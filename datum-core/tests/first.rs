@@ -1,5 +1,7 @@
 //! The engine's first lines: fused, boxed, across a boundary, drained and aborted.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use datum_core::prelude::*;
 use datum_testkit::{CheckedOps, JitterOps, TestRuntime};
 

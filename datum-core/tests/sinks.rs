@@ -1,5 +1,7 @@
 //! Each sink: what it materialises, when it cancels, and that its completion comes after everything is closed.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use datum_core::prelude::*;
 use datum_testkit::{CheckedOps, JitterOps, TestRuntime};
 use std::sync::Arc;

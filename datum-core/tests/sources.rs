@@ -1,5 +1,7 @@
 //! Each source: what it emits, when it ends, and what becomes of it when it is cancelled, drained or aborted.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use datum_core::prelude::*;
 use datum_core::sources::TryOfferError;
 use datum_testkit::{CheckedOps, JitterOps, TestRuntime};
