@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kafka_protocol::messages as m;
-use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
+use kafka_protocol::protocol::{Encodable, HeaderVersion};
 
 use super::Call;
-use crate::wire::WireError;
+use crate::wire::{WireError, message};
 
 /// `Request Response key min..=max`, and optionally how long the broker may hold it.
 macro_rules! calls {
@@ -37,7 +37,7 @@ macro_rules! calls {
             }
 
             fn decode(version: i16, body: Bytes) -> Result<m::$response, WireError> {
-                read($name, version, body)
+                message::decode(version, body)
             }
         }
     )*};
@@ -66,9 +66,4 @@ calls! {
     AddOffsetsToTxnRequest AddOffsetsToTxnResponse "AddOffsetsToTxn" 25 0 ..= 4;
     EndTxnRequest EndTxnResponse "EndTxn" 26 0 ..= 4;
     TxnOffsetCommitRequest TxnOffsetCommitResponse "TxnOffsetCommit" 28 0 ..= 4;
-}
-
-fn read<M: Decodable>(what: &'static str, version: i16, mut body: Bytes) -> Result<M, WireError> {
-    let message = M::decode(&mut body, version).map_err(|_| WireError::NotExpressible { what, version })?;
-    if body.is_empty() { Ok(message) } else { Err(WireError::TrailingBytes { what, left: body.len() }) }
 }

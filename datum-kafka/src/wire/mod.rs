@@ -4,6 +4,7 @@
 //!   before anything is allocated;
 //! - [`error_code`]: all error codes, in one table;
 //! - [`fetch`], [`produce`]: the two messages that carry records, written by hand so that records are never copied;
+//! - [`message`], [`shape`]: all other messages, checked before they are decoded;
 //! - [`batch`]: record batches (format 2): header, CRC, zero-copy records, control batches, builder.
 //!
 //! # Errors
@@ -17,8 +18,10 @@ pub mod batch;
 pub mod error_code;
 pub mod fetch;
 pub mod leader;
+pub mod message;
 pub mod produce;
 pub mod reader;
+pub mod shape;
 pub mod topic;
 pub mod varint;
 pub mod writer;
