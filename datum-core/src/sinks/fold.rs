@@ -68,7 +68,7 @@ where
 #[derive(Debug)]
 pub struct FoldLogic<A, F> {
     zero: A,
-    /// `None` only while the closure has it, or after the closure failed with it.
+    /// `None` only while the stream is driven.
     so_far: Option<A>,
     f: F,
     supervision: Supervision,
@@ -88,8 +88,9 @@ where
     ) -> Poll<Result<(), StreamError>> {
         let (f, zero, mut judge) = (&mut self.f, &self.zero, Judge::new(&self.supervision));
         let keeps = self.supervision.decides();
-        // Local while it drives: in a field it would go through memory for every element.
-        let mut so_far = self.so_far.take();
+        // Local while it drives: in a field it would go through memory for every element. And there is a value at every
+        // turn of the loop, whatever failed, so that the compiler need not look for one.
+        let mut so_far = Some(self.so_far.take().expect("a value between two drives"));
         let answer = up.drive(cx, |x| {
             let backup = if keeps { so_far.clone() } else { None };
             let before = so_far.take().expect("given back after each element");
@@ -99,7 +100,7 @@ where
                     Push::Continue(())
                 }
                 Err(error) => {
-                    so_far = backup;
+                    so_far = Some(backup.unwrap_or_else(|| zero.clone()));
                     let slot = &mut so_far;
                     judge.state_failed(error, || *slot = Some(zero.clone()))
                 }

@@ -67,11 +67,12 @@ impl<I: Iterator<Item: Send + 'static> + Send + 'static> Stage for IterStage<I> 
     fn drive<P: FnMut(I::Item) -> Push>(&mut self, cx: &mut StageCx<'_, '_>, mut push: P) -> Driven {
         let mut left = cx.budget();
         let answer = loop {
-            if left == 0 {
+            // One subtraction that also is the comparison.
+            let Some(rest) = left.checked_sub(1) else {
                 cx.wake();
                 break Ok(Progress::Pending);
-            }
-            left -= 1;
+            };
+            left = rest;
             match guard("from_iter", || self.0.next()) {
                 Ok(Some(x)) => {
                     if push(x).is_break() {
