@@ -48,6 +48,10 @@ pub struct Closed<C> {
     pub window: Window,
     /// Its panes.
     pub panes: C,
+    /// When it closed.
+    pub at: Millis,
+    /// Whether it was published before its time, by a flush.
+    pub flushed: bool,
     /// The partitions that were out of the minimum when it closed: what they still send for it is late.
     pub without: Vec<Without>,
 }

@@ -390,7 +390,7 @@ impl<P: Payload> Machine<P> {
             })
             .collect();
         let windows = self.settings.windows;
-        self.close_while(&without, |window| minimum.reached(windows.closes_at(window)));
+        self.close_while(&without, now, false, |window| minimum.reached(windows.closes_at(window)));
     }
 
     /// Publishes open windows before their time, by their end, except those that end after the clock. What comes for
@@ -401,10 +401,10 @@ impl<P: Payload> Machine<P> {
             .iter()
             .map(|p| Without { partition: p.number, high_watermark: p.position })
             .collect();
-        self.close_while(&without, |window| window.end <= now);
+        self.close_while(&without, now, true, |window| window.end <= now);
     }
 
-    fn close_while(&mut self, without: &[Without], ripe: impl Fn(Window) -> bool) {
+    fn close_while(&mut self, without: &[Without], at: Millis, flushed: bool, ripe: impl Fn(Window) -> bool) {
         let count = self.open.iter().take_while(|w| ripe(**w)).count();
         for window in self.open.drain(..count) {
             self.published.advance(self.settings.windows.closes_at(window));
@@ -412,7 +412,7 @@ impl<P: Payload> Machine<P> {
                 partition.release(window);
             }
             let panes = self.payload.close(window);
-            self.closed.push(Closed { window, panes, without: without.to_vec() });
+            self.closed.push(Closed { window, panes, at, flushed, without: without.to_vec() });
         }
     }
 
