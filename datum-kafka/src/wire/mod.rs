@@ -2,7 +2,7 @@
 //!
 //! - [`reader`], [`writer`], [`varint`]: the primitive types, every length and count checked against the bytes that are left
 //!   before anything is allocated;
-//! - [`error_code`]: all error codes, in one table;
+//! - [`error_code`]: all error codes, in one table; [`murmur2`]: the partitioner's hash;
 //! - [`fetch`], [`produce`]: the two messages that carry records, written by hand so that records are never copied;
 //! - [`message`], [`shape`]: all other messages, checked before they are decoded;
 //! - [`batch`]: record batches (format 2): header, CRC, zero-copy records, control batches, builder.
@@ -19,6 +19,7 @@ pub mod error_code;
 pub mod fetch;
 pub mod leader;
 pub mod message;
+pub mod murmur2;
 pub mod produce;
 pub mod reader;
 pub mod shape;
