@@ -7,6 +7,7 @@
 pub mod admin;
 pub mod cluster;
 pub mod connection;
+pub mod consumer;
 pub mod error;
 pub mod group;
 mod partition;

@@ -16,8 +16,7 @@ use datum_net::Address;
 use crate::TopicPartition;
 use crate::error::ErrorCode;
 
-/// A topic's identity (KIP-516); all zeros where the broker has none.
-pub type TopicId = [u8; 16];
+pub use crate::wire::topic::TopicId;
 
 /// A broker.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -57,6 +57,11 @@ impl Cluster {
         }
     }
 
+    /// Keeps metadata of these topics from the next refresh on.
+    pub(crate) fn add_topics(&self, topics: impl IntoIterator<Item = Arc<str>>) {
+        self.shared().topics.extend(topics);
+    }
+
     /// Whether a topic's last answer is one that waiting will not mend.
     ///
     /// # Errors

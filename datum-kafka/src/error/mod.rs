@@ -19,6 +19,7 @@ use thiserror::Error;
 
 use crate::TopicPartition;
 use crate::settings::SettingsError;
+pub use crate::wire::batch::BatchError;
 pub use crate::wire::{ErrorCode, WireError};
 
 /// A result of this crate.
@@ -274,17 +275,31 @@ pub enum KafkaErrorKind {
         /// Where the log and what was read still agree.
         end: i64,
     },
-    /// A batch that stays unreadable after it was fetched again.
+    /// A batch that stays unreadable after it was fetched again, or that this client cannot read at all (an unknown codec, an old format).
     #[error(
-        "{partition}: the batch at offset {offset} cannot be read: {reason}; seek past it to go on without it"
+        "{partition}: the batch at offset {offset} cannot be read: {error}. Seek past it to go on without it"
     )]
-    Corrupt {
+    Batch {
         /// The partition.
         partition: TopicPartition,
-        /// The offset of the batch, or of the fetch if not even that can be read.
+        /// The first offset that could not be read.
         offset: i64,
-        /// What the decoder says.
-        reason: Arc<str>,
+        /// What is wrong with it.
+        error: BatchError,
+    },
+    /// A batch larger than any response may be.
+    #[error(
+        "{partition}: the batch at offset {offset} has {size} bytes, more than max_response_bytes ({limit}); raise it"
+    )]
+    BatchTooLarge {
+        /// The partition.
+        partition: TopicPartition,
+        /// Where the batch begins, or a little before.
+        offset: i64,
+        /// The size it needs, as far as is known.
+        size: usize,
+        /// The limit.
+        limit: usize,
     },
     /// Settings that contradict themselves or the protocol.
     #[error(transparent)]

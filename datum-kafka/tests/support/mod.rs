@@ -7,6 +7,8 @@
     reason = "test code: a failed step fails the test"
 )]
 
+pub mod produce;
+
 use std::time::Duration;
 
 use bytes::Bytes;
