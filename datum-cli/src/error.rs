@@ -33,6 +33,12 @@ pub(crate) enum CliError {
         /// What the decoder said.
         reason: String,
     },
+    /// The embedded broker does not start.
+    #[error(transparent)]
+    Broker(#[from] datum::broker::StartError),
+    /// No threads, or no notifications of the system's.
+    #[error("the system gives no runtime: {0}")]
+    Runtime(#[source] io::Error),
     /// Built later.
     #[error("`datum {0}` needs the Kafka client, which this build does not have yet")]
     NotYet(&'static str),
@@ -62,9 +68,12 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
-            Self::File { .. } | Self::BadRecord { .. } | Self::NotYet(_) | Self::Output(_) => {
-                ExitCode::from(1)
-            }
+            Self::File { .. }
+            | Self::BadRecord { .. }
+            | Self::Broker(_)
+            | Self::Runtime(_)
+            | Self::NotYet(_)
+            | Self::Output(_) => ExitCode::from(1),
         }
     }
 

@@ -1,8 +1,10 @@
 //! The `datum` command: see `datum --help`.
 
+mod broker;
 mod config;
 mod error;
 mod generate;
+mod interrupt;
 mod options;
 mod progress;
 mod quantity;
@@ -44,8 +46,13 @@ fn run(command: &Command) -> Result<(), CliError> {
         Command::Rollup(options) => rollup::run(options),
         Command::Enrich(_) => Err(CliError::NotYet("enrich")),
         Command::Probe(_) => Err(CliError::NotYet("probe")),
-        Command::Broker(_) => Err(CliError::NotYet("broker")),
+        Command::Broker(options) => on_runtime(broker::run(options)),
     }
+}
+
+fn on_runtime(work: impl Future<Output = Result<(), CliError>>) -> Result<(), CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(CliError::Runtime)?.block_on(work)
 }
 
 /// Reads the command line, and a configuration file if it names one.

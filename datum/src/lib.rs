@@ -24,14 +24,23 @@
 //! | [`engine`] | stages, blueprints, operators, sources, sinks, the materializer | |
 //! | `codec` | bytes to records and back; sample records with the feature `sample` | `codec` |
 //! | `window` | keys, event time, windows, aggregates | `window` |
+//! | `kafka` | the Kafka client | `kafka` |
+//! | `broker` | an embedded broker, for tests and for trying things | `broker` |
+//! | `job` | keyed, windowed jobs on Kafka, exactly once | `job` |
 //!
 //! All features but `sample` are on by default.
 
 pub use datum_core as engine;
 pub use datum_core::{ErrorKind, Flow, Keep, Materializer, RunnableGraph, Sink, Source, StreamError};
 
+#[cfg(feature = "broker")]
+pub use datum_broker as broker;
 #[cfg(feature = "codec")]
 pub use datum_codec as codec;
+#[cfg(feature = "job")]
+pub use datum_job as job;
+#[cfg(feature = "kafka")]
+pub use datum_kafka as kafka;
 #[cfg(feature = "window")]
 pub use datum_window as window;
 
