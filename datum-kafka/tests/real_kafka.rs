@@ -241,7 +241,7 @@ async fn a_position_outside_of_the_log_follows_the_policy() {
     write_values(admin.cluster(), &partition, &values("v", 5), Codec::None).await;
     let consumer = async |policy| {
         let settings = ConsumerSettings::new(&broker)
-            .assign(partition.clone(), StartAt::Offset(99))
+            .assign(partition.clone(), StartAt::Offset(1 << 40))
             .offset_reset(policy);
         Consumer::connect(&settings).await.unwrap()
     };

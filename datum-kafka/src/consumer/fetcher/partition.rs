@@ -35,6 +35,8 @@ pub(super) enum Resolve {
 /// What an error in an answer asks for.
 #[derive(Debug)]
 pub(super) enum Reaction {
+    /// Go on at once with what the phase says.
+    Go,
     /// Try again after the backoff.
     Retry,
     /// Learn the leaders anew and try again after the backoff.
@@ -135,8 +137,7 @@ impl Partition {
         match code {
             ErrorCode::OffsetOutOfRange => {
                 self.phase = Phase::Resolve(Resolve::OutOfRange);
-                // A stale leader is the likeliest cause beyond the end, so ask whoever leads now.
-                Reaction::Refresh
+                Reaction::Go
             }
             ErrorCode::CorruptMessage if self.corrupt => Reaction::Fail(refused(self)),
             ErrorCode::CorruptMessage => {
@@ -158,6 +159,7 @@ impl Partition {
         self.phase = Phase::Fetch;
         let within = (log_start..=end).contains(&self.position);
         if within || (self.position > end && self.out_of_range <= OUT_OF_RANGE_TRIES) {
+            // A stale leader is the likeliest cause, so ask whoever leads now, a little later.
             return Reaction::Refresh;
         }
         let to = match policy {
@@ -182,7 +184,7 @@ impl Partition {
         self.position = to;
         self.last_epoch = -1;
         self.succeeded();
-        Reaction::Retry
+        Reaction::Go
     }
 
     /// The leader's log ends below the position: records were lost in an unclean election.
@@ -215,7 +217,7 @@ mod tests {
     fn a_new_leader_that_is_still_behind_does_not_reset_the_position() {
         let mut p = partition(500);
         for _ in 0..OUT_OF_RANGE_TRIES {
-            assert!(matches!(p.react(ErrorCode::OffsetOutOfRange), Reaction::Refresh));
+            assert!(matches!(p.react(ErrorCode::OffsetOutOfRange), Reaction::Go));
             assert!(matches!(p.out_of_range(0, 490, OffsetReset::Earliest), Reaction::Refresh));
             assert_eq!((p.position, p.phase), (500, Phase::Fetch));
         }

@@ -259,6 +259,7 @@ impl Task {
 
     fn react(&mut self, who: &TopicPartition, reaction: Reaction, now: Instant) {
         match reaction {
+            Reaction::Go => {}
             Reaction::Retry | Reaction::Refresh => {
                 self.stale |= matches!(reaction, Reaction::Refresh);
                 if let Some(partition) = self.partitions.get_mut(who) {
