@@ -66,6 +66,18 @@ pub enum ErrorKind {
         /// Its size in elements.
         capacity: usize,
     },
+    /// Elements came faster than an enforcing `throttle` allows.
+    #[error(
+        "stage `{stage}`: more than {elements} elements per {per:?}; slow the source, allow a larger burst, or shape instead of enforcing"
+    )]
+    RateExceeded {
+        /// Which operator.
+        stage: &'static str,
+        /// How many elements are allowed,
+        elements: u64,
+        /// in what time.
+        per: Duration,
+    },
     /// A sink or operator that needs an element saw the stream complete without one.
     #[error("stage `{stage}`: the stream completed without an element")]
     NoElement {

@@ -8,7 +8,7 @@ pub use crate::blueprint::{
 pub use crate::error::{ErrorKind, StreamError};
 pub use crate::materializer::Materializer;
 pub use crate::ops::traits::*;
-pub use crate::ops::{KillSwitch, OverflowStrategy};
+pub use crate::ops::{KillSwitch, OverflowStrategy, Rate};
 pub use crate::sinks::{Completion, SinkQueue};
 pub use crate::sources::QueueHandle;
 pub use crate::stage::{Directive, Supervision};

@@ -5,8 +5,9 @@
 
 use super::{Blueprint, Built, Flow, Operator, Sink, SinkBlueprint, Source};
 use crate::materializer::{Materializer, Runnable};
-use crate::stage::{CancelCause, Driven, Push, Stage, StageCx};
+use crate::stage::{CancelCause, Driven, Progress, Push, Stage, StageCx};
 use std::fmt;
+use std::marker::PhantomData;
 use std::task::Poll;
 
 /// A boxed [`Source`].
@@ -21,6 +22,7 @@ trait DynStage<T>: Send {
     fn tend(&mut self, cx: &mut StageCx<'_, '_>) -> Driven;
     fn cancel(&mut self, cause: CancelCause, cx: &mut StageCx<'_, '_>);
     fn poll_closed(&mut self, cx: &mut StageCx<'_, '_>) -> Poll<()>;
+    fn take_tail(&mut self) -> Option<BoxStage<T>>;
 }
 
 impl<S: Stage> DynStage<S::Out> for S {
@@ -39,6 +41,10 @@ impl<S: Stage> DynStage<S::Out> for S {
     fn poll_closed(&mut self, cx: &mut StageCx<'_, '_>) -> Poll<()> {
         Stage::poll_closed(self, cx)
     }
+
+    fn take_tail(&mut self) -> Option<BoxStage<S::Out>> {
+        Stage::take_tail(self)
+    }
 }
 
 /// A stage behind one pointer.
@@ -55,7 +61,17 @@ impl<T: Send + 'static> Stage for BoxStage<T> {
     type Out = T;
 
     fn drive<P: FnMut(T) -> Push>(&mut self, cx: &mut StageCx<'_, '_>, mut push: P) -> Driven {
-        self.0.drive(cx, &mut push)
+        loop {
+            let answer = self.0.drive(cx, &mut push);
+            if matches!(answer, Ok(Progress::Pending))
+                && let Some(tail) = self.0.take_tail()
+            {
+                // What it held only forwarded to a box: that one takes its place, and the demand goes on there.
+                *self = tail;
+                continue;
+            }
+            return answer;
+        }
     }
 
     fn tend(&mut self, cx: &mut StageCx<'_, '_>) -> Driven {
@@ -68,6 +84,33 @@ impl<T: Send + 'static> Stage for BoxStage<T> {
 
     fn poll_closed(&mut self, cx: &mut StageCx<'_, '_>) -> Poll<()> {
         self.0.poll_closed(cx)
+    }
+
+    const BOXED: bool = true;
+
+    fn take_tail(&mut self) -> Option<BoxStage<T>> {
+        Some(std::mem::replace(self, BoxStage::new(Taken(PhantomData))))
+    }
+}
+
+/// What is left in a box whose stage was taken. The box is dropped next.
+struct Taken<T>(PhantomData<fn() -> T>);
+
+impl<T: Send + 'static> Stage for Taken<T> {
+    type Out = T;
+
+    fn drive<P: FnMut(T) -> Push>(&mut self, _: &mut StageCx<'_, '_>, _: P) -> Driven {
+        Ok(Progress::Complete)
+    }
+
+    fn tend(&mut self, _: &mut StageCx<'_, '_>) -> Driven {
+        Ok(Progress::Complete)
+    }
+
+    fn cancel(&mut self, _: CancelCause, _: &mut StageCx<'_, '_>) {}
+
+    fn poll_closed(&mut self, _: &mut StageCx<'_, '_>) -> Poll<()> {
+        Poll::Ready(())
     }
 }
 

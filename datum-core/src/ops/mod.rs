@@ -26,20 +26,33 @@ operators! {
     async_boundary: AsyncBoundaryOps;
     buffer: BufferOps;
     concat: ConcatOps;
+    concat_lazy: ConcatLazyOps;
+    conflate: ConflateOps;
     drop: DropOps, DropWhileOps;
     filter: FilterOps, FilterMapOps;
+    fold: FoldOps, ReduceOps;
+    grouped: GroupedOps;
+    grouped_within: GroupedWithinOps;
+    inspect: InspectOps;
+    interleave: InterleaveOps;
     kill_switch: KillSwitchOps;
     map: MapOps, TryMapOps;
     map_async: MapAsyncOps;
     map_concat: MapConcatOps;
     merge: MergeOps;
+    recover: RecoverOps;
+    scan: ScanOps;
+    sliding: SlidingOps;
     take: TakeOps;
     take_while: TakeWhileOps;
+    throttle: ThrottleOps;
+    timeouts: TimeoutOps;
+    watch_termination: WatchTerminationOps;
     zip: ZipOps;
 }
 
 mod fan_in;
-mod slots;
+pub(crate) mod slots;
 
 pub use slots::{Fallible, Infallible, Settle};
 

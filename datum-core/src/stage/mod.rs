@@ -41,6 +41,7 @@ pub use leaf::Leaf;
 pub use supervision::{Directive, Supervision};
 pub use up::Up;
 
+use crate::blueprint::BoxStage;
 use crate::error::StreamError;
 use std::ops::ControlFlow;
 use std::task::Poll;
@@ -111,4 +112,15 @@ pub trait Stage: Send + 'static {
     /// Follows every ending until `Ready`; asynchronous closing (a pending read, a connection's goodbye, substreams
     /// still alive) is what it waits for.
     fn poll_closed(&mut self, cx: &mut StageCx<'_, '_>) -> Poll<()>;
+
+    /// Whether the stage is a [`BoxStage`], which can be put in another box's place.
+    #[doc(hidden)]
+    const BOXED: bool = false;
+
+    /// A stage that has become nothing but a forwarder to a live boxed stage gives that one up, and is dropped: so a
+    /// recursion of lazily made tails stays one stage deep. Others have none to give.
+    #[doc(hidden)]
+    fn take_tail(&mut self) -> Option<BoxStage<Self::Out>> {
+        None
+    }
 }

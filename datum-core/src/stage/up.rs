@@ -1,6 +1,7 @@
 //! The slot in which every stage keeps an upstream, and which keeps the rules of its ending.
 
 use super::{CancelCause, Driven, Progress, Push, Stage, StageCx};
+use crate::blueprint::BoxStage;
 use crate::error::StreamError;
 use std::task::Poll;
 
@@ -98,6 +99,11 @@ impl<U: Stage> Up<U> {
             self.stage = None;
         }
         Poll::Ready(())
+    }
+
+    /// Gives up the boxed stage that a live upstream only forwards to, if that is so. The owner is dropped next.
+    pub(crate) fn take_tail(&mut self) -> Option<BoxStage<U::Out>> {
+        if self.live { self.stage.as_mut()?.take_tail() } else { None }
     }
 
     /// Lets an ended upstream go on closing. A stage that outlives its upstream calls this in `drive` and `tend`.
