@@ -1,5 +1,7 @@
 //! `map_async` and its kin: order, parallelism, failures, running ahead.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod common;
 
 use common::{panicked, same_everywhere};

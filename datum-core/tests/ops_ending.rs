@@ -1,8 +1,10 @@
 //! Operators that end a stream or watch its end.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use datum_core::prelude::*;
 use datum_core::stage::CancelCause;
-use datum_testkit::{CheckedOps, TestRuntime, pause, sink_probe, source_probe};
+use datum_testkit::{CheckedOps, JitterOps, TestRuntime, pause, sink_probe, source_probe};
 
 fn some_error() -> StreamError {
     ErrorKind::NoElement { stage: "test" }.into()
@@ -109,4 +111,136 @@ fn a_switch_reaches_a_busy_endless_stream() {
     rt.run();
     let got = done.try_get().unwrap().unwrap();
     assert_eq!(got, (0..got.len() as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn recover_turns_a_failure_into_one_last_element_when_asked() {
+    let mut rt = TestRuntime::new(1);
+    let (source, line) = source_probe::<u64>();
+    let line = line.checked("source").recover(|_| Some(99)).checked("recover");
+    let probe = line.run_with_on(sink_probe(), &rt.materializer()).unwrap();
+    source.push(1);
+    probe.request(1);
+    rt.run();
+    source.fail_some();
+    rt.run();
+    assert_eq!(probe.take(), [1]);
+    assert!(probe.end().is_none(), "waits for demand");
+    probe.request(1);
+    rt.run();
+    assert_eq!(probe.take(), [99]);
+    assert!(matches!(probe.end(), Some(Ok(()))));
+}
+
+#[test]
+fn recover_may_let_a_failure_pass_and_its_own_panic_fails() {
+    let mut rt = TestRuntime::new(1);
+    let m = rt.materializer();
+    let failing = || Source::from_iter(0..3u64).map(|x| if x == 1 { panic!("one") } else { x });
+    let passed = failing().recover(|_| None).run_with_on(Sink::collect(), &m).unwrap();
+    let error = rt.outcome(passed).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Panicked { stage: "map", .. }));
+    let broken = failing().recover(|_| panic!("again")).run_with_on(Sink::collect(), &m).unwrap();
+    let error = rt.outcome(broken).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Panicked { stage: "recover", .. }));
+    let fine = Source::from_iter(0..3u64).recover(|_| panic!("not called")).run_with_on(Sink::collect(), &m);
+    assert_eq!(rt.outcome(fine.unwrap()).unwrap(), [0, 1, 2]);
+    for seed in 0..50 {
+        let mut rt = TestRuntime::new(seed);
+        let m = rt.materializer_with_budget(1 + u32::try_from(seed % 5).unwrap());
+        let line = failing().jitter(seed).recover(|_| Some(7)).checked("recover").jitter(seed + 1);
+        assert_eq!(rt.outcome(line.run_with_on(Sink::collect(), &m).unwrap()).unwrap(), [0, 7]);
+    }
+}
+
+#[test]
+fn termination_is_watched_in_all_endings() {
+    for ending in 0..5 {
+        let mut rt = TestRuntime::new(1);
+        let m = rt.materializer();
+        let (source, line) = source_probe::<u64>();
+        let line = line.watch_termination(Keep::right).checked("watch");
+        let (mut watched, probe) = line.to_keep(sink_probe(), Keep::both).run_on(&m).unwrap();
+        probe.request(1);
+        source.push(1);
+        rt.run();
+        assert!(watched.try_get().is_none());
+        let error = some_error();
+        match ending {
+            0 => source.complete(),
+            1 => probe.cancel(CancelCause::Finished),
+            2 => source.fail(error.clone()),
+            3 => probe.cancel(CancelCause::Failure(error.clone())),
+            _ => m.abort(),
+        }
+        rt.run();
+        let end = watched.try_get().expect("resolved");
+        match ending {
+            0 | 1 => assert!(end.is_ok(), "ending {ending}"),
+            2 | 3 => assert!(end.unwrap_err().same(&error), "ending {ending}"),
+            _ => assert!(matches!(end.unwrap_err().kind(), ErrorKind::Aborted)),
+        }
+    }
+}
+
+/// Case H19: the failure of one side of a zip is what the watcher of the other side sees, not a clean end.
+#[test]
+fn a_watcher_beside_a_failing_input_sees_the_failure() {
+    for cut in [false, true] {
+        let mut rt = TestRuntime::new(1);
+        let (source, slow) = source_probe::<u64>();
+        let watched = slow.watch_termination(Keep::right);
+        let error = some_error();
+        let failing = Source::failed::<u64>(error.clone());
+        let m = rt.materializer();
+        let (mut watched, mut done) = if cut {
+            watched.async_boundary().zip(failing).to_keep(Sink::collect(), Keep::both).run_on(&m).unwrap()
+        } else {
+            watched.zip(failing).to_keep(Sink::collect(), Keep::both).run_on(&m).unwrap()
+        };
+        rt.run();
+        assert!(done.try_get().unwrap().unwrap_err().same(&error));
+        assert!(watched.try_get().unwrap().unwrap_err().same(&error), "cut {cut}");
+        assert!(source.dropped());
+    }
+}
+
+#[test]
+fn foreach_async_runs_every_element_and_waits_for_the_last() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    for n in [1, 3, 100] {
+        for seed in 0..20 {
+            let mut rt = TestRuntime::new(seed);
+            let m = rt.materializer_with_budget(1 + u32::try_from(seed % 5).unwrap());
+            let (sum, running) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+            let (total, now) = (sum.clone(), running.clone());
+            let write = move |x: u64| {
+                assert!(now.fetch_add(1, Ordering::Relaxed) < n);
+                let (total, now) = (total.clone(), now.clone());
+                async move {
+                    pause(x % 4).await;
+                    total.fetch_add(x, Ordering::Relaxed);
+                    now.fetch_sub(1, Ordering::Relaxed);
+                }
+            };
+            let sink = Sink::foreach_async(usize::try_from(n).unwrap(), write);
+            let done = Source::from_iter(0..100u64).jitter(seed).run_with_on(sink, &m).unwrap();
+            rt.outcome(done).unwrap();
+            assert_eq!((sum.load(Ordering::Relaxed), running.load(Ordering::Relaxed)), (4950, 0));
+        }
+    }
+    let mut rt = TestRuntime::new(1);
+    let (source, line) = source_probe::<u64>();
+    let write = |x: u64| async move {
+        if x == 1 {
+            std::future::pending::<()>().await;
+        }
+        if x == 2 { Err("two") } else { Ok(()) }
+    };
+    let mut done = line.run_with_on(Sink::try_foreach_async(4, write), &rt.materializer()).unwrap();
+    (0..3).for_each(|x| source.push(x));
+    rt.run();
+    assert!(done.try_get().unwrap().is_err(), "fails at once, ahead of the one that hangs");
+    assert!(matches!(source.cancelled(), Some(CancelCause::Failure(_))));
 }

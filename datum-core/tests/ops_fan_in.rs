@@ -1,5 +1,7 @@
 //! `merge`, `concat`, `zip` and their kin: order, fairness, endings, loops of demand.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use datum_core::prelude::*;
 use datum_core::stage::CancelCause;
 use datum_testkit::{CheckedOps, JitterOps, TestRuntime, sink_probe, source_probe};
@@ -149,7 +151,9 @@ fn zip_ends_together_with_its_last_pair() {
 #[test]
 fn a_failing_input_fails_the_join_at_once_and_cancels_the_other() {
     type Join = fn(BoxSource<u64>, BoxSource<u64>) -> BoxSource<u64>;
-    let joins: [(&str, Join); 4] = [
+    let joins: [(&str, Join); 6] = [
+        ("interleave", |a, b| a.interleave(b, 1).boxed()),
+        ("interleave_eager", |a, b| a.interleave_eager(b, 1).boxed()),
         ("merge", |a, b| a.merge(b).boxed()),
         ("merge_eager", |a, b| a.merge_eager(b).boxed()),
         ("concat", |a, b| a.concat(b).boxed()),
@@ -208,4 +212,135 @@ fn fan_ins_ask_for_one_element_of_each_input_before_there_is_demand() {
     rt.run();
     assert_eq!(made.load(Ordering::Relaxed), 0, "concat asks for nothing ahead");
     drop(concat);
+}
+
+#[test]
+fn interleave_takes_segments_in_turn() {
+    let (a, b) = (&[1u64, 2, 3, 4, 5][..], &[10u64, 20, 30][..]);
+    let segment = |n| move |a: BoxSource<u64>, b: BoxSource<u64>| a.interleave(b, n).boxed();
+    in_every_form(a, b, segment(1), |got, what| assert_eq!(got, [1, 10, 2, 20, 3, 30, 4, 5], "{what}"));
+    in_every_form(a, b, segment(2), |got, what| assert_eq!(got, [1, 2, 10, 20, 3, 4, 30, 5], "{what}"));
+    in_every_form(a, b, segment(9), |got, what| assert_eq!(got, [a, b].concat(), "{what}"));
+    in_every_form(&[], b, segment(2), |got, what| assert_eq!(got, b, "{what}"));
+    in_every_form(a, &[], segment(2), |got, what| assert_eq!(got, a, "{what}"));
+    in_every_form(
+        &[1, 2],
+        &(10..1000).collect::<Vec<_>>(),
+        |a, b| a.interleave_eager(b, 1).boxed(),
+        |got, what| assert!(got.starts_with(&[1, 10, 2]) && got.len() <= 4, "{what}: {got:?}"),
+    );
+}
+
+#[test]
+fn concat_lazy_is_one_after_the_other_too() {
+    for (a, b) in [(&[1u64, 2][..], &[3u64][..]), (&[], &[3]), (&[1], &[]), (&[], &[])] {
+        let want = [a, b].concat();
+        in_every_form(
+            a,
+            b,
+            |a, b| a.concat_lazy(move || b).boxed(),
+            |got, what| assert_eq!(got, want, "{what}"),
+        );
+    }
+}
+
+/// Case H9: what is asked of a second source whose turn never comes.
+#[test]
+fn an_unneeded_second_source_is_not_asked_for_anything() {
+    for n in [0, 1, 2] {
+        let (made, lazily) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (count, lazy_count) = (made.clone(), lazily.clone());
+        let mut rt = TestRuntime::new(1);
+        let m = rt.materializer();
+        let second = Source::unfold(0u64, move |n| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Some((n + 1, n))
+        });
+        let line = Source::from_iter(0..2u64).concat(second).checked("concat").take(n);
+        assert_eq!(rt.outcome(line.run_with_on(Sink::collect(), &m).unwrap()).unwrap().len() as u64, n);
+        assert_eq!(made.load(Ordering::Relaxed), 0, "concat tends it and does not ask");
+        let next = move || {
+            lazy_count.fetch_add(1, Ordering::Relaxed);
+            Source::from_iter(0..9u64)
+        };
+        let line = Source::from_iter(0..2u64).concat_lazy(next).checked("concat_lazy").take(n);
+        assert_eq!(rt.outcome(line.run_with_on(Sink::collect(), &m).unwrap()).unwrap().len() as u64, n);
+        assert_eq!(lazily.load(Ordering::Relaxed), 0, "concat_lazy does not even make it");
+    }
+}
+
+/// Case H21.
+#[test]
+fn an_empty_source_before_a_failing_one_fails() {
+    let error = StreamError::from(ErrorKind::NoElement { stage: "test" });
+    for lazy in [false, true] {
+        let mut rt = TestRuntime::new(1);
+        let m = rt.materializer();
+        let e = error.clone();
+        let failing = move || Source::<datum_core::blueprint::Unset>::failed::<u64>(e);
+        let done = if lazy {
+            Source::empty::<u64>().concat_lazy(failing).run_with_on(Sink::collect(), &m)
+        } else {
+            Source::empty::<u64>().concat(failing()).run_with_on(Sink::collect(), &m)
+        };
+        assert!(rt.outcome(done.unwrap()).unwrap_err().same(&error));
+        assert_eq!(rt.live_tasks(), 0);
+    }
+}
+
+fn pages(n: u64, last: u64) -> BoxSource<u64> {
+    let page = Source::from_iter([n]);
+    if n == last { page.boxed() } else { page.concat_lazy(move || pages(n + 1, last)).boxed() }
+}
+
+fn empty_pages(n: u64) -> BoxSource<u64> {
+    if n == 0 {
+        Source::from_iter([7]).boxed()
+    } else {
+        Source::empty().concat_lazy(move || empty_pages(n - 1)).boxed()
+    }
+}
+
+/// A hundred thousand tails deep, on a test thread's small stack, unoptimised, the drop included.
+#[test]
+fn recursive_tails_replace_themselves() {
+    let mut rt = TestRuntime::new(1);
+    let m = rt.materializer();
+    let sum =
+        |line: BoxSource<u64>, m: &Materializer| line.run_with_on(Sink::fold(0, |n, x| n + x), m).unwrap();
+    let deep = sum(pages(0, 100_000), &m);
+    assert_eq!(rt.outcome(deep).unwrap(), (0..=100_000).sum::<u64>());
+    let empty = sum(empty_pages(100_000), &m);
+    assert_eq!(rt.outcome(empty).unwrap(), 7);
+    // Not begun with a box, demanded one by one, and cancelled in the middle.
+    let line = Source::from_iter([1u64]).concat_lazy(|| pages(2, u64::MAX)).checked("pages").take(50_000);
+    let taken = line.boxed().jitter(3).run_with_on(Sink::fold(0, |n, _| n + 1), &m).unwrap();
+    assert_eq!(rt.outcome(taken).unwrap(), 50_000);
+    // Small budgets: each page is a turn.
+    let m = rt.materializer_with_budget(3);
+    let slow = sum(pages(0, 1000), &m);
+    assert_eq!(rt.outcome(slow).unwrap(), (0..=1000).sum::<u64>());
+}
+
+#[test]
+fn a_shutdown_ends_endless_tails_with_the_running_part() {
+    let mut rt = TestRuntime::new(1);
+    let m = rt.materializer_with_budget(20);
+    let mut endless = pages(0, u64::MAX).run_with_on(Sink::collect(), &m).unwrap();
+    for _ in 0..20 {
+        rt.step();
+    }
+    assert!(endless.try_get().is_none());
+    assert!(rt.poll_once(m.shutdown()).is_pending());
+    rt.run();
+    let got = endless.try_get().unwrap().unwrap();
+    assert_eq!(got, (0..got.len() as u64).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_panic_where_the_next_source_is_made_fails_the_stream() {
+    let mut rt = TestRuntime::new(1);
+    let line = Source::from_iter([1u64]).concat_lazy(|| -> BoxSource<u64> { panic!("next") });
+    let error = rt.outcome(line.run_with_on(Sink::collect(), &rt.materializer()).unwrap()).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Panicked { stage: "concat_lazy", .. }));
 }

@@ -132,7 +132,9 @@ impl Bucket {
 
     #[inline]
     fn take(&mut self, now: Duration) {
-        self.full_at = self.full_at.max(now.as_nanos() << FRACTION).saturating_add(self.step);
+        // Waiting was rounded up to a nanosecond: what that took is not taken from the rate.
+        let idle_since = (now.as_nanos() << FRACTION).saturating_sub((1 << FRACTION) - 1);
+        self.full_at = self.full_at.max(idle_since).saturating_add(self.step);
     }
 }
 
