@@ -10,7 +10,7 @@ use super::PathsTaken;
 use super::parse::Form;
 use super::plan::Plan;
 use super::shape::Shape;
-use crate::projected::{Slot, Unescaped};
+use crate::projected::{Field, Slot, Unescaped};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShapeCache {
@@ -37,17 +37,17 @@ impl ShapeCache {
     pub(super) fn read(
         &mut self,
         input: &[u8],
-        plan: &Plan,
+        fields: &[Field],
         slots: &mut [Slot],
         unescaped: &mut Unescaped,
     ) -> bool {
         if let Some(entry) = self.entries.get(self.previous) {
             let foreseen = entry.successor;
-            if self.entries[foreseen].shape.read(input, plan, slots, unescaped) {
+            if self.entries[foreseen].shape.read(input, fields, slots, unescaped) {
                 self.hit(foreseen);
                 return true;
             }
-            if self.read_unforeseen(foreseen, input, plan, slots, unescaped) {
+            if self.read_unforeseen(foreseen, input, fields, slots, unescaped) {
                 return true;
             }
         }
@@ -61,7 +61,7 @@ impl ShapeCache {
         &mut self,
         foreseen: usize,
         input: &[u8],
-        plan: &Plan,
+        fields: &[Field],
         slots: &mut [Slot],
         unescaped: &mut Unescaped,
     ) -> bool {
@@ -70,7 +70,7 @@ impl ShapeCache {
         }
         for index in (0..self.entries.len()).filter(|index| *index != foreseen) {
             unescaped.clear();
-            if self.entries[index].shape.read(input, plan, slots, unescaped) {
+            if self.entries[index].shape.read(input, fields, slots, unescaped) {
                 self.hit(index);
                 return true;
             }

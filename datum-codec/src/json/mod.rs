@@ -131,7 +131,7 @@ impl<T: Projected> ProjectedJson<T> {
     fn read<'b>(&'b mut self, input: Input<'b>) -> Result<Record<'b>, DecodeError> {
         let bytes = input.as_slice();
         self.unescaped.clear();
-        if !self.shapes.read(bytes, &self.plan, &mut self.slots, &mut self.unescaped) {
+        if !self.shapes.read(bytes, self.plan.fields(), &mut self.slots, &mut self.unescaped) {
             self.unescaped.clear();
             let parser = Parser::new(bytes, &self.plan, &mut self.slots, &mut self.unescaped);
             let form = parser.parse()?;

@@ -78,14 +78,9 @@ pub(super) fn read_unsigned(input: &[u8], at: usize) -> Result<(u64, usize), Fau
 /// A signed integer of at most 64 bits.
 #[inline]
 pub(super) fn read_signed(input: &[u8], at: usize) -> Result<(i64, usize), Fault> {
-    let negative = input.get(at) == Some(&b'-');
-    match short_unsigned(input, at + usize::from(negative)) {
-        Some((value, end)) if !(negative && value == 0) => {
-            // At most fifteen digits, so that neither conversion can fail.
-            let value = i64::try_from(value).unwrap_or(i64::MAX);
-            Ok((if negative { -value } else { value }, end))
-        }
-        _ => long_integer(input, at),
+    match short_signed(input, at) {
+        Some(found) => Ok(found),
+        None => long_integer(input, at),
     }
 }
 
@@ -151,8 +146,8 @@ fn parse_as<T: std::str::FromStr>(input: &[u8], at: usize, token: NumberToken) -
 }
 
 /// An integer of one to fifteen digits that is not the beginning of a float.
-#[inline]
-fn short_unsigned(input: &[u8], at: usize) -> Option<(u64, usize)> {
+#[inline(always)]
+pub(super) fn short_unsigned(input: &[u8], at: usize) -> Option<(u64, usize)> {
     let word = eight_bytes(input, at)?;
     let mut digits = leading_digits(word);
     let mut value = leading_value(word, digits);
@@ -171,54 +166,107 @@ fn short_unsigned(input: &[u8], at: usize) -> Option<(u64, usize)> {
     }
 }
 
-/// A float of at most seven digits before the point, at most sixteen behind it, no exponent, whose digits
-/// make an integer below 2⁵³. That integer and the power of ten to divide it by are exact, so that the division's
-/// rounding is the only one (Clinger, "How to read floating point numbers accurately", 1990).
-#[inline]
-#[expect(clippy::cast_precision_loss, reason = "exact below 2⁵³")]
-fn short_f64(input: &[u8], at: usize) -> Option<(f64, usize)> {
+/// An integer of one to fifteen digits and perhaps a minus sign, but not `-0`, that is not the beginning of a float.
+#[inline(always)]
+#[expect(clippy::cast_possible_wrap, reason = "fifteen digits at most")]
+pub(super) fn short_signed(input: &[u8], at: usize) -> Option<(i64, usize)> {
+    let negative = input.get(at) == Some(&b'-');
+    let (value, end) = short_unsigned(input, at + usize::from(negative))?;
+    match (negative, value as i64) {
+        (true, 0) => None,
+        (true, value) => Some((-value, end)),
+        (false, value) => Some((value, end)),
+    }
+}
+
+/// A float without exponent whose digits make an integer of 64 bits, with at most sixteen of them behind the point.
+#[inline(always)]
+pub(super) fn short_f64(input: &[u8], at: usize) -> Option<(f64, usize)> {
     let negative = input.get(at) == Some(&b'-');
     let first = at + usize::from(negative);
     let word = eight_bytes(input, first)?;
-    let digits = leading_digits(word);
-    if digits == 0 || digits == 8 || (digits > 1 && input[first] == b'0') {
+    let whole = leading_digits(word);
+    if whole == 0 || whole == 8 || (whole > 1 && input[first] == b'0') {
         return None;
     }
-    let mut value = leading_value(word, digits);
-    let mut end = first + digits as usize;
-    let mut decimals = 0;
-    if input.get(end) == Some(&b'.') {
-        let word = eight_bytes(input, end + 1)?;
-        decimals = leading_digits(word);
-        value = value * POWERS_OF_TEN[decimals as usize] + leading_value(word, decimals);
-        if decimals == 8 {
-            let word = eight_bytes(input, end + 9)?;
-            let more = leading_digits(word);
-            value =
-                value.checked_mul(POWERS_OF_TEN[more as usize])?.checked_add(leading_value(word, more))?;
-            decimals += more;
-        }
-        if decimals == 0 || decimals == 16 {
-            return None;
-        }
-        end += 1 + decimals as usize;
-    }
-    match input.get(end) {
-        Some(b'e' | b'E') | None => return None,
-        _ if value > MAX_EXACT => return None,
-        _ => {}
-    }
-    let value = value as f64 / FLOAT_POWERS_OF_TEN[decimals as usize];
+    let end = first + whole as usize;
+    let (value, decimals, end) = match input.get(end)? {
+        b'.' => decimals(input, word, whole, end)?,
+        b'e' | b'E' => return None,
+        _ => (leading_value(word, whole), 0, end),
+    };
+    let value = divide(value, decimals)?;
     Some((if negative { -value } else { value }, end))
 }
 
-#[inline]
+/// The digits before the point, `whole` of them at the start of `word`, and those behind it, as one integer; how many
+/// the latter are, and where they end. `point` is where the point is.
+#[inline(always)]
+fn decimals(input: &[u8], word: u64, whole: u32, point: usize) -> Option<(u64, u32, usize)> {
+    // The point is squeezed out of the word, so that both parts are converted at once; what moves in is no digit.
+    let before = (1 << (8 * whole)) - 1;
+    let joined = (word & before) | (((word >> 8) | NO_DIGIT) & !before);
+    let digits = leading_digits(joined);
+    let end = point + 1 + (digits - whole) as usize;
+    match input.get(end)? {
+        b'0'..=b'9' => many_decimals(input, leading_value(word, whole), point),
+        b'e' | b'E' => None,
+        _ if digits == whole => None,
+        _ => Some((leading_value(joined, digits), digits - whole, end)),
+    }
+}
+
+/// The same where the digits behind the point reach beyond the first word.
+fn many_decimals(input: &[u8], whole: u64, point: usize) -> Option<(u64, u32, usize)> {
+    let word = eight_bytes(input, point + 1)?;
+    let mut digits = leading_digits(word);
+    let mut value = whole * POWERS_OF_TEN[digits as usize] + leading_value(word, digits);
+    if digits == 8 {
+        let word = eight_bytes(input, point + 9)?;
+        let more = leading_digits(word);
+        value = value.checked_mul(POWERS_OF_TEN[more as usize])?.checked_add(leading_value(word, more))?;
+        digits += more;
+    }
+    let end = point + 1 + digits as usize;
+    let more = matches!(input.get(end), Some(b'e' | b'E' | b'0'..=b'9') | None);
+    (!more).then_some((value, digits, end))
+}
+
+/// `value` by the power of ten, correctly rounded.
+///
+/// Up to 2⁵³ both are exact floats, so that the division's rounding is the only one (Clinger, "How to read floating
+/// point numbers accurately", 1990).
+#[inline(always)]
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2⁵³")]
+fn divide(value: u64, decimals: u32) -> Option<f64> {
+    if value > MAX_EXACT {
+        return divide_wide(value, decimals);
+    }
+    let divisor = FLOAT_POWERS_OF_TEN.get(decimals as usize)?;
+    Some(value as f64 / divisor)
+}
+
+/// The same for `value` above 2⁵³, in integers of 128 bits.
+///
+/// The quotient of `value` · 2⁶⁴ has 60 bits at least. Its lowest bit, set if there is a remainder, says on which side
+/// of a tie it lies; so the conversion, which rounds to 53 bits, rounds as if it saw all digits. The division by 2⁶⁴
+/// is exact.
+#[expect(clippy::cast_precision_loss, reason = "the rounding is the purpose")]
+fn divide_wide(value: u64, decimals: u32) -> Option<f64> {
+    let divisor = u128::from(*WIDE_POWERS_OF_TEN.get(decimals as usize)?);
+    let dividend = u128::from(value) << 64;
+    let quotient = dividend / divisor;
+    let inexact = u128::from(quotient * divisor != dividend);
+    Some((quotient | inexact) as f64 / TWO_TO_THE_64)
+}
+
+#[inline(always)]
 fn eight_bytes(input: &[u8], at: usize) -> Option<u64> {
     input.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
 }
 
 /// How many of the bytes, from the lowest on, are digits.
-#[inline]
+#[inline(always)]
 const fn leading_digits(word: u64) -> u32 {
     // A digit's high nibble becomes zero, and its low one stays below ten: adding 0x76 does not reach 0x80.
     // What carries into the next byte comes from a byte that is itself marked.
@@ -228,7 +276,7 @@ const fn leading_digits(word: u64) -> u32 {
 }
 
 /// The value of the lowest `count` bytes, all digits, the lowest one the most significant.
-#[inline]
+#[inline(always)]
 const fn leading_value(word: u64, count: u32) -> u64 {
     // Leading zeros are shifted in, then neighbours are joined: digits to pairs, pairs to fours, fours to eight.
     let digits = match (word ^ ZEROS).checked_shl(64 - 8 * count) {
@@ -244,11 +292,97 @@ const ONES: u64 = u64::MAX / 255;
 const ZEROS: u64 = ONES * b'0' as u64;
 const MASK_OF_PAIRS: u64 = 0x0001_0001_0001_0001;
 
+/// A byte that is no digit, at the top.
+const NO_DIGIT: u64 = 0xFF << 56;
+
 /// Up to 2⁵³ every integer is a float.
 const MAX_EXACT: u64 = 1 << 53;
 
 const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Powers of ten are exact floats up to 10²².
-const FLOAT_POWERS_OF_TEN: [f64; 16] =
-    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+const FLOAT_POWERS_OF_TEN: [f64; 17] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
+
+const WIDE_POWERS_OF_TEN: [u64; 17] = {
+    let mut powers = [1; 17];
+    let mut i = 1;
+    while i < powers.len() {
+        powers[i] = powers[i - 1] * 10;
+        i += 1;
+    }
+    powers
+};
+
+const TWO_TO_THE_64: f64 = 18_446_744_073_709_551_616.0;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{ProptestConfig, any, prop_assert_eq, proptest};
+
+    use super::{digit_run, read_f64, read_signed, read_unsigned, short_f64};
+
+    fn same_as_standard(text: &str) {
+        let expected: f64 = text.parse().unwrap();
+        for input in [text.to_owned(), format!("{text}, and some bytes behind")] {
+            let (found, end) = read_f64(input.as_bytes(), 0).unwrap();
+            assert_eq!((found.to_bits(), end), (expected.to_bits(), text.len()), "{input}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn floats_are_rounded_as_the_standard_library_rounds_them(bits in any::<u64>(), wide in any::<u64>()) {
+            let any_float = f64::from_bits(bits);
+            if any_float.is_finite() {
+                same_as_standard(&any_float.to_string());
+                same_as_standard(&format!("{any_float:e}"));
+            }
+            // Of the sizes that records hold.
+            let usual = (wide >> 11) as f64 / 2_f64.powi((bits % 60) as i32);
+            same_as_standard(&usual.to_string());
+            same_as_standard(&format!("{usual:.2}"));
+            same_as_standard(&format!("-{usual:.15}"));
+        }
+
+        /// Halfway between two floats, and one digit above and below.
+        #[test]
+        fn ties_are_rounded_to_even(mantissa in (1_u64 << 52)..(1 << 53), shift in 1_u32..10) {
+            // (2m + 1) / 2^shift has shift decimals and lies halfway between two neighbours.
+            let numerator = u128::from(2 * mantissa + 1);
+            let scaled = numerator * 5_u128.pow(shift);
+            let divisor = 10_u128.pow(shift);
+            let (whole, fraction) = (scaled / divisor, scaled % divisor);
+            let tie = format!("{whole}.{fraction:0width$}", width = shift as usize);
+            same_as_standard(&tie);
+            same_as_standard(&format!("{tie}1"));
+            same_as_standard(&format!("{tie}000000000001"));
+            same_as_standard(&(tie[..tie.len() - 1].to_owned() + "4"));
+        }
+
+        #[test]
+        fn integers_are_read_as_the_standard_library_reads_them(number in any::<i64>(), shift in 0_u32..64) {
+            let number = number >> shift;
+            let text = format!("{number},         ");
+            prop_assert_eq!(read_signed(text.as_bytes(), 0).ok().map(|found| found.0), Some(number));
+            let unsigned = number.unsigned_abs();
+            let text = format!("{unsigned},         ");
+            prop_assert_eq!(read_unsigned(text.as_bytes(), 0).ok().map(|found| found.0), Some(unsigned));
+            prop_assert_eq!(digit_run(text.as_bytes(), 0), text.find(',').unwrap());
+        }
+    }
+
+    #[test]
+    fn the_short_way_covers_what_records_hold() {
+        for text in ["0", "7", "0.5", "12.34", "12345.67", "1234567.89", "-3.25", "49.81234567890123"] {
+            let input = format!("{text}, and some bytes behind");
+            assert_eq!(short_f64(input.as_bytes(), 0), Some((text.parse().unwrap(), text.len())), "{text}");
+        }
+        for text in ["00.5", "1e3", "1.e3", "1.5e3", ".5", "1.", "-", "x", "12345678901234567890.5"] {
+            let input = format!("{text}, and some bytes behind");
+            assert_eq!(short_f64(input.as_bytes(), 0), None, "{text}");
+        }
+    }
+}

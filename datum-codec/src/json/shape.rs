@@ -11,11 +11,17 @@
 //! same keys, at the same depth, in the same order. So what holds for the one (known keys once, required ones
 //! present, keys in UTF-8) holds for the other.
 
+//!
+//! This is the hot path. Each step has a short way, inlined here, that covers what records mostly hold and answers in
+//! registers; what it does not cover goes through the functions that parse in full.
+
+use super::number::{short_f64, short_signed, short_unsigned};
 use super::parse::Form;
 use super::plan::Plan;
 use super::skip::{skip_value, skip_white_space};
+use super::text::short_string;
 use super::value::read_value;
-use crate::projected::{Slot, Unescaped};
+use crate::projected::{Field, Kind, Slot, SlotValue, Unescaped};
 
 /// What records of one form have in common.
 #[derive(Clone, Debug)]
@@ -29,9 +35,32 @@ pub(super) struct Shape {
 /// Some bytes, then a value.
 #[derive(Clone, Debug)]
 struct Step {
-    literal: Box<[u8]>,
-    /// The index of the wanted field the value belongs to.
-    field: Option<usize>,
+    literal: Literal,
+    gap: Gap,
+}
+
+/// The value of a step: nobody's, or that of the wanted field with this index.
+#[derive(Clone, Copy, Debug)]
+enum Gap {
+    Unwanted,
+    Double(usize),
+    Unsigned(usize),
+    Signed(usize),
+    Text(usize),
+    Other(usize),
+}
+
+impl Gap {
+    const fn of(field: Option<usize>, fields: &[Field]) -> Self {
+        let Some(index) = field else { return Self::Unwanted };
+        match fields[index].kind.0 {
+            Kind::Double => Self::Double(index),
+            Kind::Unsigned => Self::Unsigned(index),
+            Kind::Signed => Self::Signed(index),
+            Kind::Text => Self::Text(index),
+            Kind::Wide | Kind::Single | Kind::Bool => Self::Other(index),
+        }
+    }
 }
 
 impl Shape {
@@ -45,7 +74,8 @@ impl Shape {
         let mut from = 0;
         let mut steps = Vec::with_capacity(values.len());
         for value in values {
-            steps.push(Step { literal: input[from..value.start].into(), field: value.field });
+            let literal = Literal::new(&input[from..value.start]);
+            steps.push(Step { literal, gap: Gap::of(value.field, plan.fields()) });
             from = value.end;
         }
         let found = |index| values.iter().any(|value| value.field == Some(index));
@@ -60,27 +90,22 @@ impl Shape {
     pub(super) fn read(
         &self,
         input: &[u8],
-        plan: &Plan,
+        fields: &[Field],
         slots: &mut [Slot],
         unescaped: &mut Unescaped,
     ) -> bool {
-        let fields = plan.fields();
         let mut at = 0;
         for step in &self.steps {
-            if !starts_with(input, at, &step.literal) {
+            if !step.literal.stands_at(input, at) {
                 return false;
             }
-            at += step.literal.len();
-            let end = match step.field {
-                Some(index) => read_value(input, at, &fields[index], &mut slots[index], unescaped),
-                None => skip_value(input, at),
-            };
-            match end {
-                Ok(end) => at = end,
-                Err(_) => return false,
+            at += step.literal.length;
+            match step.gap.read(input, at, fields, slots, unescaped) {
+                Some(end) => at = end,
+                None => return false,
             }
         }
-        if !starts_with(input, at, &self.tail) {
+        if !input.get(at..).is_some_and(|rest| rest.starts_with(&self.tail)) {
             return false;
         }
         for index in &self.absent {
@@ -90,9 +115,110 @@ impl Shape {
     }
 }
 
-#[inline]
-fn starts_with(input: &[u8], at: usize, literal: &[u8]) -> bool {
-    input.get(at..at + literal.len()) == Some(literal)
+impl Gap {
+    /// Steps over the value at `at`, having read it if it is wanted.
+    #[inline(always)]
+    fn read(
+        self,
+        input: &[u8],
+        at: usize,
+        fields: &[Field],
+        slots: &mut [Slot],
+        unescaped: &mut Unescaped,
+    ) -> Option<usize> {
+        match self {
+            Self::Unwanted => short_skip(input, at).or_else(|| skip_value(input, at).ok()),
+            Self::Double(index) => match short_f64(input, at) {
+                Some((value, end)) => fill(slots, index, at, SlotValue::Double(value), end),
+                None => read_long(input, at, index, fields, slots, unescaped),
+            },
+            Self::Unsigned(index) => match short_unsigned(input, at) {
+                Some((value, end)) => fill(slots, index, at, SlotValue::Unsigned(value), end),
+                None => read_long(input, at, index, fields, slots, unescaped),
+            },
+            Self::Signed(index) => match short_signed(input, at) {
+                Some((value, end)) => fill(slots, index, at, SlotValue::Signed(value), end),
+                None => read_long(input, at, index, fields, slots, unescaped),
+            },
+            Self::Text(index) => match short_string(input, at) {
+                Some(end) => fill(slots, index, at + 1, SlotValue::Text { end: end - 1 }, end),
+                None => read_long(input, at, index, fields, slots, unescaped),
+            },
+            Self::Other(index) => read_long(input, at, index, fields, slots, unescaped),
+        }
+    }
+}
+
+#[inline(always)]
+fn fill(slots: &mut [Slot], index: usize, start: usize, value: SlotValue, end: usize) -> Option<usize> {
+    slots[index] = Slot { start, value };
+    Some(end)
+}
+
+#[inline(never)]
+fn read_long(
+    input: &[u8],
+    at: usize,
+    index: usize,
+    fields: &[Field],
+    slots: &mut [Slot],
+    unescaped: &mut Unescaped,
+) -> Option<usize> {
+    read_value(input, at, &fields[index], &mut slots[index], unescaped).ok()
+}
+
+/// Steps over a string without escapes, or an integer that is not long.
+#[inline(always)]
+fn short_skip(input: &[u8], at: usize) -> Option<usize> {
+    match input.get(at) {
+        Some(b'"') => short_string(input, at),
+        Some(b'0'..=b'9') => short_unsigned(input, at).map(|(_, end)| end),
+        _ => None,
+    }
+}
+
+/// The bytes between two values. Of the usual length, they are compared as three words that may overlap: the first
+/// eight bytes, the last eight, and eight in between.
+#[derive(Clone, Debug)]
+struct Literal {
+    length: usize,
+    middle: usize,
+    words: [u64; 3],
+    /// All bytes, if there are fewer than the words need or more than they cover.
+    bytes: Box<[u8]>,
+}
+
+impl Literal {
+    fn new(bytes: &[u8]) -> Self {
+        let length = bytes.len();
+        let middle = length.saturating_sub(8).min(8);
+        match three_words(bytes, middle) {
+            Some(words) if length <= 24 => Self { length, middle, words, bytes: Box::default() },
+            _ => Self { length, middle, words: [0; 3], bytes: bytes.into() },
+        }
+    }
+
+    #[inline(always)]
+    fn stands_at(&self, input: &[u8], at: usize) -> bool {
+        let Some(found) = input.get(at..at + self.length) else { return false };
+        if !self.bytes.is_empty() {
+            return *found == *self.bytes;
+        }
+        match three_words(found, self.middle) {
+            Some([first, middle, last]) => {
+                (first ^ self.words[0]) | (middle ^ self.words[1]) | (last ^ self.words[2]) == 0
+            }
+            None => self.length == 0,
+        }
+    }
+}
+
+#[inline(always)]
+fn three_words(bytes: &[u8], middle: usize) -> Option<[u64; 3]> {
+    let first = bytes.first_chunk()?;
+    let last = bytes.last_chunk()?;
+    let middle = bytes.get(middle..)?.first_chunk()?;
+    Some([u64::from_le_bytes(*first), u64::from_le_bytes(*middle), u64::from_le_bytes(*last)])
 }
 
 /// A shape larger than this is not kept: eight of them must stay a small thing.

@@ -16,6 +16,16 @@ pub(super) struct StringToken {
     pub(super) escaped: bool,
 }
 
+/// Just behind the string at `at`, if it is one without escapes.
+#[inline(always)]
+pub(super) fn short_string(input: &[u8], at: usize) -> Option<usize> {
+    if input.get(at) != Some(&b'"') {
+        return None;
+    }
+    let special = find_special(input, at + 1);
+    (input.get(special) == Some(&b'"')).then_some(special + 1)
+}
+
 /// Finds the end of the string whose opening quote stands before `start`.
 #[inline]
 pub(super) fn scan_string(input: &[u8], start: usize) -> Result<StringToken, Fault> {
@@ -116,39 +126,28 @@ fn unicode_escape(text: &[u8], at: usize) -> Result<(char, usize), Fault> {
 }
 
 /// The first quote, backslash or control character from `at` on; the input's length if there is none.
-///
-/// Looks at sixteen bytes per turn, as two words of eight, whose marks are computed side by side.
-#[inline]
+#[inline(always)]
 fn find_special(input: &[u8], mut at: usize) -> usize {
-    while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let (low, high) = block.split_at(8);
-        let low = special_bytes(word(low));
-        let high = special_bytes(word(high));
-        if low | high != 0 {
-            let (marks, base) = if low != 0 { (low, at) } else { (high, at + 8) };
-            return base + (marks.trailing_zeros() / 8) as usize;
+    while let Some(word) = input.get(at..).and_then(<[u8]>::first_chunk) {
+        let marks = special_bytes(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return at + (marks.trailing_zeros() / 8) as usize;
         }
-        at += 16;
+        at += 8;
     }
     let rest = input.get(at..).unwrap_or_default();
     rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20)).map_or(input.len(), |i| at + i)
 }
 
-#[inline]
-fn word(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"))
-}
-
 /// Sets the high bit of each byte that is special. Above the lowest one, bits may also be set for bytes that are
 /// not, since the subtractions borrow upwards; the lowest is always right.
-#[inline]
+#[inline(always)]
 const fn special_bytes(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let is_control = word.wrapping_sub(ONES * 0x20) & !word;
-    let is_quote = quote.wrapping_sub(ONES) & !quote;
-    let is_backslash = backslash.wrapping_sub(ONES) & !backslash;
-    (is_control | is_quote | is_backslash) & (ONES << 7)
+    // Of a byte below 0x80, each subtraction sets the high bit if it goes below zero; other bytes are never special.
+    let control = word.wrapping_sub(ONES * 0x20);
+    let quote = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control | quote | backslash) & !word & (ONES << 7)
 }
 
 const ONES: u64 = u64::MAX / 255;
