@@ -11,7 +11,9 @@ pub mod consumer;
 pub mod error;
 pub mod group;
 mod partition;
+pub mod producer;
 pub mod settings;
+pub mod transaction;
 pub mod wire;
 
 pub use error::{ErrorCode, KafkaError, KafkaErrorKind, Result, Subject};

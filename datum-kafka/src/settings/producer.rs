@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::error::{duration, id, size};
 use super::{ClientSettings, SettingsError};
+use crate::wire::batch::Codec;
 
 /// When a write counts as acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -30,6 +31,10 @@ pub struct ProducerSettings {
     /// Whether the broker removes duplicates that retries cause and keeps the order (KIP-98). Default true; it costs one request
     /// at the start.
     pub idempotent: bool,
+    /// How batches are compressed. Default [`Codec::Lz4`]: a third of the bytes for a few hundred nanoseconds per record.
+    pub compression: Codec,
+    /// The codec's level; none for its own default.
+    pub compression_level: Option<i32>,
     /// How long a batch may wait for company. Default 5 ms (KIP-1030): fuller batches compress better and cost the broker less.
     pub linger: Duration,
     /// A batch is sent when it holds this many bytes before compression. Default 256 KiB. Topics refuse batches over their
@@ -59,6 +64,8 @@ impl ProducerSettings {
             client: ClientSettings::new(bootstrap),
             acks: Acks::default(),
             idempotent: true,
+            compression: Codec::Lz4,
+            compression_level: None,
             linger: Duration::from_millis(5),
             batch_bytes: 256 << 10,
             max_request_bytes: 1 << 20,
