@@ -1,6 +1,8 @@
 //! Record batches that other clients wrote and Apache Kafka stored, read from files; `fixtures/batches/README.md` says how
 //! they were made.
 
+#![expect(clippy::unwrap_used, reason = "a fixture that cannot be read is a failed test")]
+
 use bytes::Bytes;
 use datum_codec::compression::Compressor;
 use datum_kafka::wire::batch::{
