@@ -172,6 +172,19 @@ fn claimed_sizes_are_not_trusted() {
     }
 }
 
+/// A frame may ask for a window of 128 MiB in a few bytes: granted only where so much output is allowed.
+#[test]
+fn zstd_windows_follow_the_limit() {
+    // Magic, no content size, window of 2^27, one last block of one repeated byte.
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 17 << 3, 0x1b, 0x00, 0x00, b'x'];
+    assert_eq!(decompress(Codec::Zstd, &frame, 128 << 20).unwrap(), b"xxx");
+    let refused = decompress(Codec::Zstd, &frame, 1 << 20);
+    assert!(matches!(refused, Err(DecompressError::Corrupt { codec: Codec::Zstd, .. })), "{refused:?}");
+    // A window of 8 MiB is always granted.
+    let common = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 13 << 3, 0x1b, 0x00, 0x00, b'x'];
+    assert_eq!(decompress(Codec::Zstd, &common, 100).unwrap(), b"xxx");
+}
+
 fn any_codec() -> impl Strategy<Value = Codec> {
     proptest::sample::select(&Codec::ALL[..])
 }

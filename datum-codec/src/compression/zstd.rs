@@ -11,7 +11,10 @@ pub(super) type Decompressor = DCtx<'static>;
 
 const DEFAULT_LEVEL: i32 = 3;
 const LEVELS: std::ops::RangeInclusive<i32> = -7..=22;
-/// Largest window a frame may ask for, as a power of two: 128 MiB, what the highest level writes and other readers accept.
+/// The window that a frame may always ask for, as a power of two: 8 MiB, what all but the highest levels write at most.
+const MIN_WINDOW_LOG: u32 = 23;
+/// The largest window that any frame may ask for, as a power of two: 128 MiB, what the highest level writes and other readers
+/// accept. The context allocates it by the frame's claim, so within these two it follows the limit of the output.
 const MAX_WINDOW_LOG: u32 = 27;
 /// First step of output when nothing is known about the ratio.
 const STEP: usize = 64 << 10;
@@ -41,9 +44,11 @@ pub(super) fn decompress(
 ) -> Result<(), DecompressError> {
     let context = match context {
         Some(context) => context,
-        None => context.insert(new_context()?),
+        None => context.insert(DCtx::try_create().ok_or(no_context())?),
     };
     context.reset(ResetDirective::SessionOnly).map_err(|_| no_context())?;
+    let window = DParameter::WindowLogMax(window_log(output.left()));
+    context.set_parameter(window).map_err(|_| no_context())?;
     if let Some(size) = size_that_fits(input, output) {
         let (buffer, at) = output.room(size)?;
         let produced = context.decompress(&mut buffer[at..], input).map_err(|_| corrupt(Fault::Stream))?;
@@ -90,10 +95,11 @@ fn stream(context: &mut Decompressor, input: &[u8], output: &mut Output<'_>) -> 
     Ok(())
 }
 
-fn new_context() -> Result<Decompressor, DecompressError> {
-    let mut context = DCtx::try_create().ok_or(no_context())?;
-    context.set_parameter(DParameter::WindowLogMax(MAX_WINDOW_LOG)).map_err(|_| no_context())?;
-    Ok(context)
+fn window_log(limit: usize) -> u32 {
+    limit
+        .checked_next_power_of_two()
+        .map_or(MAX_WINDOW_LOG, usize::ilog2)
+        .clamp(MIN_WINDOW_LOG, MAX_WINDOW_LOG)
 }
 
 fn library() -> CompressError {
