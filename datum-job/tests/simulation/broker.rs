@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use datum_job::restore::Committed;
 
-use crate::ids::Out;
+use crate::out::Out;
 use crate::rng::Rng;
 
 #[derive(Clone, Copy, Debug)]

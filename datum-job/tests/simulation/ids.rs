@@ -25,12 +25,3 @@ impl Payload for Ids {
         self.0.remove(&window).expect("only windows with records close").into_iter().collect()
     }
 }
-
-/// One thing published.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Out {
-    Pane { window: Window, key: u8, ids: BTreeSet<Id> },
-    Late(Id),
-    Dead(Id),
-    Ahead(Id),
-}

@@ -25,6 +25,7 @@ mod broker;
 mod ids;
 mod lies;
 mod oracle;
+mod out;
 mod rng;
 mod task;
 mod world;

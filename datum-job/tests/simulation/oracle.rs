@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use datum_window::{Watermark, Window};
 
 use crate::broker::State;
-use crate::ids::{Id, Out};
+use crate::ids::Id;
+use crate::out::Out;
 use crate::world::{Checked, Era, MAX_AHEAD, World};
 
 type Panes = BTreeMap<(Window, u8), BTreeSet<Id>>;

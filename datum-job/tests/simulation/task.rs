@@ -9,8 +9,9 @@ use datum_job::{Content, Mode, SideKind};
 use datum_window::{RecordPosition, Watermark};
 
 use crate::broker::{Broker, Offsets, Refused, State};
-use crate::ids::{Ids, Out};
+use crate::ids::Ids;
 use crate::lies::Lie;
+use crate::out::Out;
 use crate::rng::Rng;
 
 pub const TOPIC: TopicId = TopicId([7; 16]);
