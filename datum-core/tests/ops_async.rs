@@ -14,11 +14,9 @@ use std::time::Duration;
 const MS: Duration = Duration::from_millis(1);
 
 /// A different pause for each element, the earlier ones often longer.
-fn paused(x: u64) -> impl Future<Output = u64> + Send + 'static {
-    async move {
-        pause((x * 7) % 5).await;
-        x
-    }
+async fn paused(x: u64) -> u64 {
+    pause((x * 7) % 5).await;
+    x
 }
 
 #[test]
@@ -171,7 +169,7 @@ fn resumed_failures_leave_no_gap_and_no_hang() {
     for n in [1, 2, 8] {
         let f = |x: u64| async move {
             pause(x % 3).await;
-            if x % 3 == 0 { Err("multiple of three") } else { Ok(x) }
+            if x.is_multiple_of(3) { Err("multiple of three") } else { Ok(x) }
         };
         same_everywhere(
             &[0, 1, 2, 3, 4, 5, 6],

@@ -344,3 +344,21 @@ fn a_panic_where_the_next_source_is_made_fails_the_stream() {
     let error = rt.outcome(line.run_with_on(Sink::collect(), &rt.materializer()).unwrap()).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Panicked { stage: "concat_lazy", .. }));
 }
+
+/// Merges in merges at the smallest budgets: no input may only ever meet turns without budget.
+#[test]
+fn nested_merges_starve_no_input() {
+    for budget in [1, 2, 3, 4096] {
+        for depth in 1..11 {
+            let mut rt = TestRuntime::new(1);
+            let m = rt.materializer_with_budget(budget);
+            let busy = || Source::from_iter(std::iter::repeat(1u64)).filter(|_| false);
+            let mut line = Source::from_iter(0..3u64).boxed();
+            for _ in 0..depth {
+                line = line.merge(busy()).boxed();
+            }
+            let done = line.take(3).run_with_on(Sink::collect(), &m).unwrap();
+            assert_eq!(rt.outcome(done).unwrap(), [0, 1, 2], "depth {depth}, budget {budget}");
+        }
+    }
+}

@@ -4,6 +4,7 @@
 
 mod checked;
 mod jitter;
+mod lingering;
 mod pause;
 mod rng;
 mod sink_probe;
@@ -12,6 +13,7 @@ mod test_runtime;
 
 pub use checked::{Checked, CheckedOps, CheckedStage};
 pub use jitter::{Jitter, JitterOps, JitterStage};
+pub use lingering::{LingerLog, Lingering, LingeringStage, lingering};
 pub use pause::{pause, sleep};
 pub use rng::Rng;
 pub use sink_probe::{ProbeRun, ProbeSink, SinkProbe, sink_probe};

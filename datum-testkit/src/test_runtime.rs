@@ -39,7 +39,7 @@ struct TaskFlag {
 }
 
 /// How many polls a run may take before it counts as a live-lock.
-const POLL_LIMIT: u64 = 10_000_000;
+const POLL_LIMIT: u64 = 1_000_000;
 
 impl TestRuntime {
     /// An executor whose choices follow from `seed`.
@@ -114,7 +114,7 @@ impl TestRuntime {
     /// Runs until no task is woken, without turning the clock.
     ///
     /// # Panics
-    /// After ten million polls: a live-lock.
+    /// After a million polls: a live-lock.
     pub fn run_ready(&mut self) {
         let limit = self.polls + POLL_LIMIT;
         while self.step() {

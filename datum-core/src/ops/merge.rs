@@ -170,7 +170,9 @@ impl<A: Stage, B: Stage<Out = A::Out>> Stage for MergeStage<A, B> {
     type Out = A::Out;
 
     fn drive<P: FnMut(A::Out) -> Push>(&mut self, cx: &mut StageCx<'_, '_>, mut push: P) -> Driven {
-        let b_first = self.b_first;
+        // A turn without budget gives neither input anything: it must not count as one, or two merges in each other
+        // can come to alternate in step, so that one input only ever meets the empty turns.
+        let (b_first, counts) = (self.b_first, cx.budget() > 0);
         for b in [b_first, !b_first] {
             if self.ending() {
                 return self.last(cx, push);
@@ -191,12 +193,12 @@ impl<A: Stage, B: Stage<Out = A::Out>> Stage for MergeStage<A, B> {
                 return self.answer(Progress::Stopped, cx);
             }
         }
-        self.b_first = !b_first;
+        self.b_first = b_first != counts;
         if self.ending() { self.last(cx, push) } else { Ok(Progress::Pending) }
     }
 
     fn tend(&mut self, cx: &mut StageCx<'_, '_>) -> Driven {
-        let b_first = self.tend_b_first;
+        let (b_first, counts) = (self.tend_b_first, cx.budget() > 0);
         for b in [b_first, !b_first] {
             if self.ending() {
                 break;
@@ -213,7 +215,7 @@ impl<A: Stage, B: Stage<Out = A::Out>> Stage for MergeStage<A, B> {
                 return self.fail(error, cx);
             }
         }
-        self.tend_b_first = !b_first;
+        self.tend_b_first = b_first != counts;
         self.a.settle(cx);
         self.b.settle(cx);
         self.answer(Progress::Pending, cx)
