@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use datum_kafka::wire::batch::{BatchHeader, Codec};
 use kafka_protocol::messages::produce_request::PartitionProduceData;
 use kafka_protocol::messages::produce_response::{
@@ -162,21 +163,21 @@ fn append(
         return Err(Code::InvalidRequiredAcks.into());
     }
     core.led(topic, data.index, call.node)?;
-    let records = data.records.as_deref().unwrap_or_default();
+    let records = data.records.clone().unwrap_or_default();
     if records.is_empty() {
         return Err(refusal(
             Code::InvalidRecord,
             "a produce request must carry one record batch per partition",
         ));
     }
-    let header = batch::check(records)?;
+    let header = batch::check(&records)?;
     let config = &core.topics.get(topic).ok_or(Code::UnknownTopicOrPartition)?.config;
-    check(call, config, &header, records, now)?;
+    check(call, config, &header, &records, now)?;
     if header.attributes.is_transactional() {
         join_transaction(core, call, request, topic, data.index, &header, now)?;
     }
     let append_time = core.topics.get(topic).is_some_and(|topic| topic.config.log_append_time);
-    let done = core.led_mut(topic, data.index, call.node)?.append(&header, records, append_time, now)?;
+    let done = core.led_mut(topic, data.index, call.node)?.append(&header, &records, append_time, now)?;
     core.touch(topic, data.index);
     Ok(done)
 }
@@ -186,7 +187,7 @@ fn check(
     call: &Call,
     config: &TopicConfig,
     header: &BatchHeader,
-    bytes: &[u8],
+    bytes: &Bytes,
     now: i64,
 ) -> Result<(), Refusal> {
     if i64::try_from(bytes.len()).unwrap_or(i64::MAX) > config.max_message_bytes {

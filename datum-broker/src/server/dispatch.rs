@@ -2,8 +2,9 @@
 
 use std::io;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
-use datum_kafka::wire::ErrorCode;
+use bytes::{BufMut, Bytes, BytesMut};
+use datum_kafka::wire::shape::Shaped;
+use datum_kafka::wire::{ErrorCode, message};
 use kafka_protocol::messages::{ApiKey, RequestHeader, ResponseHeader};
 use kafka_protocol::protocol::{Decodable, Encodable};
 
@@ -133,14 +134,14 @@ struct Quick<'a> {
 }
 
 impl Quick<'_> {
-    fn run<Q: Decodable, R: Encodable>(
+    fn run<Q: Decodable + Shaped, R: Encodable>(
         self,
         handle: impl FnOnce(&mut Core, &Call, Q) -> R,
     ) -> io::Result<BytesMut> {
         self.run_at(|core, call, _, request| handle(core, call, request))
     }
 
-    fn run_at<Q: Decodable, R: Encodable>(
+    fn run_at<Q: Decodable + Shaped, R: Encodable>(
         self,
         handle: impl FnOnce(&mut Core, &Call, i64, Q) -> R,
     ) -> io::Result<BytesMut> {
@@ -150,14 +151,10 @@ impl Quick<'_> {
     }
 }
 
-fn decode<Q: Decodable>(api: Api, mut body: Bytes, version: i16) -> io::Result<Q> {
-    let request = Q::decode(&mut body, version)
-        .map_err(|error| invalid(&format!("a {api} request of version {version} cannot be read: {error}")))?;
-    if body.has_remaining() {
-        let left = body.remaining();
-        return Err(invalid(&format!("a {api} request of version {version} has {left} bytes too many")));
-    }
-    Ok(request)
+/// Counts are checked against the bytes before anything is allocated by them.
+fn decode<Q: Decodable + Shaped>(api: Api, body: Bytes, version: i16) -> io::Result<Q> {
+    message::decode(version, body)
+        .map_err(|error| invalid(&format!("a {api} request of version {version} cannot be read: {error}")))
 }
 
 /// How an answer is framed.
