@@ -13,6 +13,7 @@ pub mod group;
 mod partition;
 pub mod producer;
 pub mod settings;
+pub mod stages;
 pub mod transaction;
 pub mod wire;
 

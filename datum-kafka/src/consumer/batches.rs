@@ -37,8 +37,8 @@ pub struct Batches {
 #[derive(Debug)]
 struct Walk {
     fetched: Fetched,
-    /// Whether the position has moved since the last emission.
-    stepped: bool,
+    /// Where the last emission ended.
+    since: i64,
     leader_epoch: i32,
 }
 
@@ -124,7 +124,7 @@ impl Batches {
             Item::Fetched(mut fetched) => {
                 // From here on it is being consumed: its bytes make room for the next fetch.
                 fetched.weight = None;
-                let walk = Walk { fetched, stepped: false, leader_epoch: -1 };
+                let walk = Walk { since: fetched.position, fetched, leader_epoch: -1 };
                 // Behind what is held of the same partition, which must come first.
                 if self.held.iter().any(|held| held.fetched.handle == walk.fetched.handle) {
                     self.held.push_back(walk);
@@ -190,7 +190,6 @@ impl Walk {
             Ok(_) if next <= fetched.position => Step::Skipped,
             Ok(None) => {
                 fetched.position = next;
-                self.stepped = true;
                 self.leader_epoch = raw.header.leader_epoch;
                 Step::Skipped
             }
@@ -201,7 +200,7 @@ impl Walk {
                 if !fetched.handle.emit(fetched.generation, next) {
                     return Step::End;
                 }
-                self.stepped = false;
+                self.since = next;
                 Step::Emit(RecordsBatch::new(fetched.handle.clone(), batch, first))
             }
         }
@@ -224,7 +223,7 @@ impl Walk {
     /// What is left to say at the end: how far the position has come beyond what was emitted.
     fn rest(&self) -> Option<RecordsBatch> {
         let Fetched { handle, generation, position, .. } = &self.fetched;
-        (self.stepped && handle.emit(*generation, *position))
-            .then(|| RecordsBatch::stepped(handle.clone(), *position, self.leader_epoch))
+        (self.since < *position && handle.emit(*generation, *position))
+            .then(|| RecordsBatch::stepped(handle.clone(), self.since, *position, self.leader_epoch))
     }
 }

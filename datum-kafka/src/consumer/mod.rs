@@ -1,6 +1,7 @@
 //! Consuming: partitions in, decoded batches out.
 //!
 //! - [`Consumer`]: partitions assigned by hand, a plain async API without the stream engine.
+//! - [`GroupConsumer`]: a member of a group, with acknowledgements that become commits.
 //! - [`Fetcher`] and [`Batches`]: its two halves, for what assigns partitions itself (group membership) or polls (stages).
 //! - [`PartitionHandle`]: a partition under one assignment; decides what may be emitted and committed.
 //! - [`RecordsBatch`]: what comes out.
@@ -23,6 +24,7 @@
 mod batches;
 mod fetcher;
 mod handle;
+mod member;
 mod records;
 
 use std::task::{Context, Poll};
@@ -30,6 +32,7 @@ use std::task::{Context, Poll};
 pub use batches::Batches;
 pub use fetcher::Fetcher;
 pub use handle::{FetchAnswer, PartitionHandle, PartitionState};
+pub use member::{Acknowledgement, GroupConsumer};
 pub use records::{BatchRecords, RecordsBatch};
 
 use crate::TopicPartition;

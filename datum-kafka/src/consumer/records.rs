@@ -16,6 +16,7 @@ pub struct RecordsBatch {
     batch: Option<RecordBatch>,
     /// Position in the batch of the first record that was asked for.
     first: usize,
+    first_offset: i64,
     next_offset: i64,
     leader_epoch: i32,
 }
@@ -25,14 +26,15 @@ impl RecordsBatch {
         Self {
             handle,
             first: batch.position_of(from),
+            first_offset: from,
             next_offset: batch.next_offset(),
             leader_epoch: batch.header().leader_epoch,
             batch: Some(batch),
         }
     }
 
-    pub(super) fn stepped(handle: PartitionHandle, next_offset: i64, leader_epoch: i32) -> Self {
-        Self { handle, batch: None, first: 0, next_offset, leader_epoch }
+    pub(super) fn stepped(handle: PartitionHandle, from: i64, next_offset: i64, leader_epoch: i32) -> Self {
+        Self { handle, batch: None, first: 0, first_offset: from, next_offset, leader_epoch }
     }
 
     /// Which partition.
@@ -53,6 +55,11 @@ impl RecordsBatch {
     /// Whether only the position has moved.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The position before this batch. The first record may be later, where records are missing.
+    pub fn first_offset(&self) -> i64 {
+        self.first_offset
     }
 
     /// The offset after this batch: what to commit once all of it is done.

@@ -18,6 +18,7 @@ pub use subject::Subject;
 use thiserror::Error;
 
 use crate::TopicPartition;
+use crate::group::GroupError;
 use crate::settings::SettingsError;
 pub use crate::wire::batch::BatchError;
 pub use crate::wire::{ErrorCode, WireError};
@@ -112,6 +113,12 @@ impl From<DialError> for KafkaError {
 impl From<SettingsError> for KafkaError {
     fn from(error: SettingsError) -> Self {
         KafkaErrorKind::Settings(error).into()
+    }
+}
+
+impl From<GroupError> for KafkaError {
+    fn from(error: GroupError) -> Self {
+        KafkaErrorKind::Group(error).into()
     }
 }
 
@@ -304,6 +311,9 @@ pub enum KafkaErrorKind {
     /// Settings that contradict themselves or the protocol.
     #[error(transparent)]
     Settings(SettingsError),
+    /// The place in the group has ended.
+    #[error(transparent)]
+    Group(GroupError),
     /// The client was closed.
     #[error("the client is closed")]
     Shutdown,
