@@ -1,0 +1,364 @@
+//! Consuming from the embedded broker while things go wrong: what public reports say once went wrong for somebody.
+#![allow(clippy::unwrap_used, reason = "test code: a failed step fails the test")]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use datum_broker::{Api, Broker, BrokerHandle};
+use datum_kafka::cluster::Cluster;
+use datum_kafka::consumer::{Consumer, GroupConsumer};
+use datum_kafka::error::BatchError;
+use datum_kafka::wire::batch::control::{ControlBatch, Marker};
+use datum_kafka::wire::batch::{BatchHeader, Codec, Seal};
+use datum_kafka::{
+    ClientSettings, ConsumerSettings, ErrorCode, Isolation, KafkaErrorKind, OffsetReset, StartAt,
+    TopicPartition,
+};
+use support::produce::{Transaction, batch, values, write_values};
+
+const TOPIC: &str = "t";
+
+async fn broker(nodes: usize, partitions: i32) -> BrokerHandle {
+    let broker = Broker::builder().nodes(nodes).start().await.unwrap();
+    broker.create_topic(TOPIC, partitions, &[("retention.ms", "-1")]).unwrap();
+    broker
+}
+
+async fn cluster(broker: &BrokerHandle) -> Cluster {
+    Cluster::connect(ClientSettings::new(&broker.bootstrap())).await.unwrap()
+}
+
+fn partition(index: i32) -> TopicPartition {
+    TopicPartition::new(TOPIC, index)
+}
+
+fn manual(broker: &BrokerHandle, start: StartAt) -> ConsumerSettings {
+    ConsumerSettings::new(&broker.bootstrap()).assign(partition(0), start)
+}
+
+/// A batch with these header fields changed and its CRC put right.
+fn doctored(mut bytes: Vec<u8>, last_delta: i32, count: Option<i32>) -> Vec<u8> {
+    bytes[23..27].copy_from_slice(&last_delta.to_be_bytes());
+    if let Some(count) = count {
+        bytes[57..61].copy_from_slice(&count.to_be_bytes());
+    }
+    BatchHeader::write_crc(&mut bytes).unwrap();
+    bytes
+}
+
+/// Offsets of the records up to `end`.
+async fn offsets(consumer: &mut Consumer, end: i64) -> Vec<i64> {
+    let mut seen = Vec::new();
+    loop {
+        let batch = tokio::time::timeout(Duration::from_secs(20), consumer.next()).await.unwrap().unwrap();
+        seen.extend(batch.records().map(|record| record.offset()));
+        if batch.next_offset() >= end {
+            return seen;
+        }
+    }
+}
+
+#[tokio::test]
+async fn compacted_tails_and_empty_batches_are_stepped_over() {
+    let broker = broker(1, 1).await;
+    // One record survives of a thousand offsets; then a batch of a million offsets with none; then a plain one.
+    let tail = doctored(batch(&values("v", 1), &Seal::default()), 999, None);
+    broker.append_raw(TOPIC, 0, &tail).unwrap();
+    let mut empty = batch(&values("v", 1), &Seal::default());
+    empty.truncate(61);
+    empty[8..12].copy_from_slice(&49i32.to_be_bytes());
+    broker.append_raw(TOPIC, 0, &doctored(empty, 999_999, Some(0))).unwrap();
+    write_values(&cluster(&broker).await, &partition(0), &values("after", 1), Codec::Lz4).await;
+
+    let mut consumer = Consumer::connect(&manual(&broker, StartAt::Beginning)).await.unwrap();
+    let fetches = broker.faults().requests(Api::Fetch);
+    assert_eq!(offsets(&mut consumer, 1_001_001).await, [0, 1_001_000]);
+    assert!(
+        broker.faults().requests(Api::Fetch) - fetches <= 4,
+        "the same offset is fetched again and again"
+    );
+    assert_eq!(consumer.handles()[0].emitted_to(), Some(1_001_001));
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_marker_without_an_entry_is_skipped() {
+    let broker = broker(1, 1).await;
+    let marker = ControlBatch {
+        base_offset: 0,
+        leader_epoch: 0,
+        timestamp: 0,
+        producer_id: 77,
+        producer_epoch: 0,
+        marker: Marker::Abort { coordinator_epoch: 0 },
+    };
+    broker.append_raw(TOPIC, 0, &marker.encode()).unwrap();
+    write_values(&cluster(&broker).await, &partition(0), &values("after", 2), Codec::None).await;
+    let mut consumer = Consumer::connect(&manual(&broker, StartAt::Beginning)).await.unwrap();
+    assert_eq!(offsets(&mut consumer, 3).await, [1, 2]);
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn much_aborted_data_is_got_past() {
+    let broker = broker(1, 1).await;
+    let cluster = cluster(&broker).await;
+    let mut aborted = Transaction::begin(&cluster, "tx", &partition(0)).await;
+    let bulk = vec![vec![7u8; 100_000]; 5];
+    for _ in 0..40 {
+        aborted.write(&partition(0), &bulk).await;
+    }
+    aborted.end(false).await;
+    write_values(&cluster, &partition(0), &values("good", 1), Codec::None).await;
+    let settings = manual(&broker, StartAt::Beginning).with_fetch(|fetch| fetch.partition_max_bytes(1 << 20));
+    let mut consumer = Consumer::connect(&settings).await.unwrap();
+    assert_eq!(offsets(&mut consumer, 202).await, [201]);
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_new_leader_that_is_still_behind_costs_no_reset() {
+    let broker = broker(3, 1).await;
+    let cluster = cluster(&broker).await;
+    write_values(&cluster, &partition(0), &values("a", 50), Codec::Lz4).await;
+    let settings = manual(&broker, StartAt::Beginning).offset_reset(OffsetReset::None);
+    let mut consumer = Consumer::connect(&settings).await.unwrap();
+    assert_eq!(offsets(&mut consumer, 50).await.len(), 50);
+    let leader = broker.partition(TOPIC, 0).unwrap().leader;
+    let next = leader % 3 + 1;
+    broker.faults().on(Api::Fetch).node(next).error(ErrorCode::OffsetOutOfRange);
+    broker.faults().on(Api::ListOffsets).disconnect();
+    broker.move_leader(TOPIC, 0, next).unwrap();
+    cluster.refresh().await.unwrap();
+    write_values(&cluster, &partition(0), &values("b", 10), Codec::Lz4).await;
+    assert_eq!(offsets(&mut consumer, 60).await, (50..60).collect::<Vec<_>>());
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn broken_connections_and_errors_that_pass_lose_and_repeat_nothing() {
+    let broker = broker(1, 1).await;
+    let cluster = cluster(&broker).await;
+    for _ in 0..20 {
+        write_values(&cluster, &partition(0), &values("v", 100), Codec::Lz4).await;
+    }
+    let faults = broker.faults();
+    faults.on(Api::Fetch).nth(2).disconnect();
+    faults.on(Api::Fetch).nth(3).truncate();
+    faults.on(Api::Fetch).nth(4).error(ErrorCode::NotLeaderOrFollower);
+    faults.on(Api::Fetch).nth(5).error(ErrorCode::UnknownLeaderEpoch);
+    faults.on(Api::Fetch).nth(6).error(ErrorCode::KafkaStorageError);
+    faults.on(Api::Fetch).nth(7).disconnect_after();
+    let settings = manual(&broker, StartAt::Beginning).with_fetch(|fetch| fetch.partition_max_bytes(2_000));
+    let mut consumer = Consumer::connect(&settings).await.unwrap();
+    assert_eq!(offsets(&mut consumer, 2000).await, (0..2000).collect::<Vec<_>>());
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_damaged_batch_is_an_error_with_its_place_and_can_be_passed() {
+    let broker = broker(1, 1).await;
+    let cluster = cluster(&broker).await;
+    write_values(&cluster, &partition(0), &values("good", 3), Codec::None).await;
+    let mut damaged = batch(&values("bad", 2), &Seal::default());
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    broker.append_raw(TOPIC, 0, &damaged).unwrap();
+    write_values(&cluster, &partition(0), &values("after", 1), Codec::None).await;
+
+    let mut consumer = Consumer::connect(&manual(&broker, StartAt::Beginning)).await.unwrap();
+    assert_eq!(consumer.next().await.unwrap().len(), 3);
+    let error = tokio::time::timeout(Duration::from_secs(20), consumer.next()).await.unwrap().unwrap_err();
+    let KafkaErrorKind::Batch { partition: culprit, offset, error: BatchError::Crc { .. } } = error.kind()
+    else {
+        panic!("{error}")
+    };
+    assert_eq!((culprit, *offset), (&partition(0), 3));
+    let handle = consumer.handles()[0].clone();
+    consumer.fetcher().seek(&handle, StartAt::Offset(5));
+    assert_eq!(offsets(&mut consumer, 6).await, [5]);
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_codec_is_named_at_once() {
+    let broker = broker(1, 1).await;
+    let mut unknown = batch(&values("v", 1), &Seal::default());
+    unknown[22] |= 5;
+    BatchHeader::write_crc(&mut unknown).unwrap();
+    broker.append_raw(TOPIC, 0, &unknown).unwrap();
+    let mut consumer = Consumer::connect(&manual(&broker, StartAt::Beginning)).await.unwrap();
+    let error = tokio::time::timeout(Duration::from_secs(20), consumer.next()).await.unwrap().unwrap_err();
+    assert!(
+        matches!(
+            error.kind(),
+            KafkaErrorKind::Batch { offset: 0, error: BatchError::UnknownCodec { id: 5 }, .. }
+        ),
+        "{error}"
+    );
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_missing_permission_fails_the_partition_at_once() {
+    let broker = broker(1, 1).await;
+    broker.faults().on(Api::Fetch).always().error(ErrorCode::TopicAuthorizationFailed);
+    let mut consumer = Consumer::connect(&manual(&broker, StartAt::Beginning)).await.unwrap();
+    let error = tokio::time::timeout(Duration::from_secs(20), consumer.next()).await.unwrap().unwrap_err();
+    assert!(matches!(error.kind(), KafkaErrorKind::Unauthorized { .. }), "{error}");
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn an_open_transaction_does_not_hide_behind_the_high_watermark() {
+    let broker = broker(1, 1).await;
+    let cluster = cluster(&broker).await;
+    let mut open = Transaction::begin(&cluster, "tx", &partition(0)).await;
+    open.write(&partition(0), &values("open", 3)).await;
+    let settings = manual(&broker, StartAt::Beginning).isolation(Isolation::ReadUncommitted);
+    let mut consumer = Consumer::connect(&settings).await.unwrap();
+    assert_eq!(offsets(&mut consumer, 3).await, [0, 1, 2]);
+    let answer = consumer.handles()[0].answer().unwrap();
+    assert_eq!((answer.high_watermark, answer.last_stable_offset), (3, 0));
+    broker.stop().await;
+}
+
+// -- groups --------------------------------------------------------------------------------------------------------------
+
+fn member(broker: &BrokerHandle) -> ConsumerSettings {
+    ConsumerSettings::new(&broker.bootstrap())
+        .group("g")
+        .topic(TOPIC)
+        .session_timeout(Duration::from_secs(6))
+        .commit_interval(Duration::from_millis(20))
+}
+
+async fn filled(broker: &BrokerHandle, partitions: i32, batches: usize) {
+    let cluster = cluster(broker).await;
+    for index in 0..partitions {
+        for _ in 0..batches {
+            write_values(&cluster, &partition(index), &values("v", 10), Codec::Lz4).await;
+        }
+    }
+}
+
+/// Reads, acknowledging everything, until `done` says so.
+async fn work(
+    consumer: &mut GroupConsumer,
+    seen: &mut BTreeSet<(i32, i64)>,
+    done: impl Fn(&BTreeSet<(i32, i64)>) -> bool,
+) {
+    while !done(seen) {
+        let (batch, ack) =
+            tokio::time::timeout(Duration::from_secs(30), consumer.next()).await.unwrap().unwrap();
+        seen.extend(batch.records().map(|record| (batch.partition().partition, record.offset())));
+        ack.ack();
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_comes_back_goes_on_where_it_committed() {
+    let broker = broker(1, 2).await;
+    filled(&broker, 2, 5).await;
+    let mut first = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let mut seen = BTreeSet::new();
+    work(&mut first, &mut seen, |seen| seen.len() == 100).await;
+    first.leave(Duration::from_secs(10)).await.unwrap();
+    assert_eq!(broker.committed("g", TOPIC, 0).unwrap().0, 50);
+    assert_eq!(broker.committed("g", TOPIC, 1).unwrap().0, 50);
+
+    write_values(&cluster(&broker).await, &partition(0), &values("new", 3), Codec::None).await;
+    let mut second = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let mut again = BTreeSet::new();
+    work(&mut second, &mut again, |seen| seen.len() == 3).await;
+    assert_eq!(again, BTreeSet::from([(0, 50), (0, 51), (0, 52)]));
+    second.leave(Duration::from_secs(10)).await.unwrap();
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_not_acknowledged_is_delivered_to_the_next_owner() {
+    let broker = broker(1, 1).await;
+    filled(&broker, 1, 3).await;
+    let mut first = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let (_, one) = first.next().await.unwrap();
+    let (_, two) = first.next().await.unwrap();
+    let (_, three) = first.next().await.unwrap();
+    // Out of order, and the second never: the prefix ends before it.
+    three.ack();
+    one.ack();
+    first.leave(Duration::from_millis(200)).await.unwrap();
+    assert_eq!(broker.committed("g", TOPIC, 0).unwrap().0, 10);
+    assert!(!two.ack(), "an acknowledgement after the partition was given up counts");
+    let mut second = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let mut seen = BTreeSet::new();
+    work(&mut second, &mut seen, |seen| seen.len() == 20).await;
+    assert_eq!(seen, (10..30).map(|offset| (0, offset)).collect());
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn members_that_come_and_go_leave_no_gap() {
+    let broker = broker(1, 4).await;
+    filled(&broker, 4, 10).await;
+    let total = 400;
+    let mut first = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let mut seen = BTreeSet::new();
+    work(&mut first, &mut seen, |seen| seen.len() >= 30).await;
+    // The second joins while the first is at work; both go on until together they have seen everything.
+    let mut second = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let mut other = BTreeSet::new();
+    while seen.union(&other).count() < total {
+        tokio::select! {
+            next = first.next() => {
+                let (batch, ack) = next.unwrap();
+                seen.extend(batch.records().map(|record| (batch.partition().partition, record.offset())));
+                ack.ack();
+            }
+            next = second.next() => {
+                let (batch, ack) = next.unwrap();
+                other.extend(batch.records().map(|record| (batch.partition().partition, record.offset())));
+                ack.ack();
+            }
+            () = tokio::time::sleep(Duration::from_secs(30)) => panic!("{} of {total}", seen.union(&other).count()),
+        }
+    }
+    second.leave(Duration::from_secs(10)).await.unwrap();
+    first.leave(Duration::from_secs(10)).await.unwrap();
+    for index in 0..4 {
+        assert_eq!(broker.committed("g", TOPIC, index).unwrap().0, 100, "partition {index}");
+    }
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_acknowledges_and_leaves_in_order() {
+    use datum_core::prelude::{Materializer, Sink, Source};
+    use datum_kafka::stages::KafkaSources;
+
+    let broker = broker(1, 2).await;
+    filled(&broker, 2, 3).await;
+    let materializer = Materializer::current().unwrap();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let done = Source::kafka(member(&broker))
+        .run_with_on(
+            Sink::foreach(move |record: datum_kafka::stages::CommittableRecord| {
+                tell.send((record.handle().partition().partition, record.offset())).unwrap();
+                record.ack();
+            }),
+            &materializer,
+        )
+        .unwrap();
+    let mut seen = BTreeSet::new();
+    while seen.len() < 60 {
+        seen.insert(tokio::time::timeout(Duration::from_secs(30), told.recv()).await.unwrap().unwrap());
+    }
+    materializer.shutdown().await;
+    done.await.unwrap();
+    for index in 0..2 {
+        assert_eq!(broker.committed("g", TOPIC, index).unwrap().0, 30, "partition {index}");
+    }
+    broker.stop().await;
+}
