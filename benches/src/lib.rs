@@ -1,1 +1,3 @@
 //! Benchmarks of datum, on its public API only.
+
+pub mod engine;
