@@ -31,3 +31,6 @@ pub(crate) enum Answer {
     Join(JoinAnswer),
     Sync(SyncAnswer),
 }
+
+#[cfg(test)]
+mod tests;

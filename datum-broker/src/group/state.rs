@@ -124,7 +124,7 @@ impl Group {
             return;
         }
         if self.state == State::CompletingRebalance {
-            self.reset_assignments(Code::RebalanceInProgress, out);
+            self.reset_assignments(now, out);
         }
         let limit = now + self.longest_rebalance();
         self.initial_wait = (self.state == State::Empty && initial_delay > 0)
@@ -135,11 +135,13 @@ impl Group {
         self.complete_if_all_joined(now, out);
     }
 
-    fn reset_assignments(&mut self, code: Code, out: &mut Outbox) {
+    /// Whoever waits for an assignment is sent to join again, with a fresh session: it could not send heartbeats.
+    fn reset_assignments(&mut self, now: i64, out: &mut Outbox) {
         for member in self.members.values_mut() {
             member.assignment.clear();
             if let Some(ticket) = member.sync.take() {
-                out.push((ticket, Answer::Sync(Err(code))));
+                member.touch(now);
+                out.push((ticket, Answer::Sync(Err(Code::RebalanceInProgress))));
             }
         }
     }

@@ -17,3 +17,6 @@ mod transaction;
 pub(crate) use coordinator::{Member, Transactions, TxnSettings};
 pub(crate) use init::InitRequest;
 pub(crate) use transaction::{Marker, Producer};
+
+#[cfg(test)]
+mod tests;

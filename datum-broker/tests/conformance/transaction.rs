@@ -333,6 +333,7 @@ fn a_transaction_ends_at_its_timeout(target: &Target) {
     assert_eq!(target.client().fetch(&topic, 0, true).aborted_transactions.map(|list| list.len()), Some(1));
     assert_eq!(producer.write(9, &topic), 47);
     assert_eq!(producer.end(3, true), 90);
+    assert_eq!(producer.end(5, true), 48, "it looks like the last end again");
 }
 
 fn offsets_wait_for_their_transaction(target: &Target) {
