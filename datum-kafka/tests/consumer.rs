@@ -225,6 +225,54 @@ async fn an_open_transaction_does_not_hide_behind_the_high_watermark() {
     broker.stop().await;
 }
 
+#[tokio::test]
+async fn a_consumer_that_does_not_poll_is_not_flooded() {
+    let broker = broker(1, 1).await;
+    let cluster = cluster(&broker).await;
+    for _ in 0..100 {
+        write_values(&cluster, &partition(0), &values("value", 10), Codec::None).await;
+    }
+    let settings = manual(&broker, StartAt::Beginning).with_fetch(|fetch| fetch.partition_max_bytes(1_000));
+    let mut consumer = Consumer::connect(&settings).await.unwrap();
+    let handle = consumer.handles()[0].clone();
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    while handle.answer().is_none_or(|answer| answer.position < 20) {
+        assert!(tokio::time::Instant::now() < deadline, "nothing is fetched ahead");
+        tokio::task::yield_now().await;
+    }
+    // Time enough for many more fetches, if they were made.
+    for _ in 0..30 {
+        write_values(&cluster, &partition(0), &values("later", 10), Codec::None).await;
+    }
+    let fetched = handle.answer().unwrap().position;
+    assert!(fetched <= 100, "fetched up to {fetched} while nobody polled");
+    assert_eq!(offsets(&mut consumer, 1_300).await.len(), 1_300);
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_broker_may_send_us_back_to_the_bootstrap_addresses() {
+    let broker = broker(1, 1).await;
+    let cluster = cluster(&broker).await;
+    broker.faults().on(Api::Metadata).error(ErrorCode::RebootstrapRequired);
+    let metadata = cluster.refresh().await.unwrap();
+    assert_eq!(metadata.brokers.len(), 1);
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_stream_meets_new_partitions_within_the_metadata_age() {
+    let broker = broker(1, 1).await;
+    let settings = manual(&broker, StartAt::Beginning).metadata_max_age(Duration::from_millis(50));
+    let consumer = Consumer::connect(&settings).await.unwrap();
+    let mut changes = consumer.cluster().watch_metadata();
+    let admin = datum_kafka::admin::Admin::new(cluster(&broker).await);
+    admin.create_partitions(TOPIC, 3).await.unwrap();
+    let grown = changes.wait_for(|metadata| metadata.partition_count(TOPIC) == Some(3));
+    tokio::time::timeout(Duration::from_secs(20), grown).await.unwrap().unwrap();
+    broker.stop().await;
+}
+
 // -- groups --------------------------------------------------------------------------------------------------------------
 
 fn member(broker: &BrokerHandle) -> ConsumerSettings {
@@ -330,6 +378,35 @@ async fn members_that_come_and_go_leave_no_gap() {
     for index in 0..4 {
         assert_eq!(broker.committed("g", TOPIC, index).unwrap().0, 100, "partition {index}");
     }
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn a_moved_coordinator_and_refused_commits_are_lived_through() {
+    let broker = broker(3, 1).await;
+    filled(&broker, 1, 2).await;
+    let mut consumer = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let mut seen = BTreeSet::new();
+    work(&mut consumer, &mut seen, |seen| seen.len() == 20).await;
+    broker.faults().on(Api::OffsetCommit).times(2).error(ErrorCode::CoordinatorLoadInProgress);
+    for node in 1..=3 {
+        broker.move_coordinator("g", node).unwrap();
+        write_values(&cluster(&broker).await, &partition(0), &values("more", 5), Codec::None).await;
+        let goal = seen.len() + 5;
+        work(&mut consumer, &mut seen, |seen| seen.len() == goal).await;
+    }
+    consumer.leave(Duration::from_secs(10)).await.unwrap();
+    assert_eq!(broker.committed("g", TOPIC, 0).unwrap().0, 35);
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn without_a_committed_offset_the_policy_none_is_an_error() {
+    let broker = broker(1, 1).await;
+    let settings = member(&broker).offset_reset(OffsetReset::None);
+    let mut consumer = GroupConsumer::join(&settings).await.unwrap();
+    let error = tokio::time::timeout(Duration::from_secs(20), consumer.next()).await.unwrap().unwrap_err();
+    assert!(matches!(error.kind(), KafkaErrorKind::NoCommittedOffset { .. }), "{error}");
     broker.stop().await;
 }
 

@@ -118,6 +118,11 @@ impl Metadata {
         next
     }
 
+    /// Without any broker, so that the bootstrap addresses are asked next.
+    pub(super) fn without_brokers(&self) -> Self {
+        Self { generation: self.generation + 1, brokers: BTreeMap::new(), ..self.clone() }
+    }
+
     /// What is known after a broker has said in passing who leads a partition now (KIP-951). `None`: nothing new.
     pub(super) fn hint(
         &self,

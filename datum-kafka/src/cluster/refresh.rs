@@ -162,6 +162,11 @@ impl Cluster {
             };
             match sent.await {
                 Ok(response) => break answer(response),
+                Err(error) if error.code() == Some(ErrorCode::RebootstrapRequired) => {
+                    // KIP-1102: what we know of the brokers is of another cluster by now; the next attempt starts over.
+                    tracing::warn!("the broker asks to start over from the bootstrap addresses");
+                    self.0.metadata.send_modify(|known| *known = Arc::new(known.without_brokers()));
+                }
                 Err(error) => retry.wait(error).await?,
             }
         };

@@ -326,13 +326,17 @@ impl Task {
         let group = &self.settings.group.group;
         let committed = cluster.committed_offsets(group, &added).await?;
         for partition in added {
-            let start = match committed.get(&partition) {
-                Some(committed) => StartAt::Offset(committed.offset),
-                None => self.start(&partition)?,
-            };
             let handle = PartitionHandle::new(partition.clone());
-            self.shared.owned().insert(partition, Owned { handle: handle.clone(), epoch });
-            self.fetcher.assign(&handle, start);
+            let own =
+                || self.shared.owned().insert(partition.clone(), Owned { handle: handle.clone(), epoch });
+            if let Some(committed) = committed.get(&partition) {
+                own();
+                self.fetcher.assign_committed(&handle, committed.offset, committed.leader_epoch);
+            } else {
+                let start = self.start(&partition)?;
+                own();
+                self.fetcher.assign(&handle, start);
+            }
         }
         for topic in self.counts.clone().into_keys() {
             let count = self.partition_count(&topic);

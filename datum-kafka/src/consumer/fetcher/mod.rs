@@ -14,6 +14,9 @@
 //! marker, or where it was aborted. Errors are the partition's own: one that has failed or waits for a new leader does not hold up the
 //! others.
 //!
+//! No fetch sessions are used (KIP-227): a request names all its partitions, which is what a broker with up to some tens of them answers just
+//! as fast.
+//!
 //! # When it ends
 //! When the last [`Fetcher`] is dropped.
 
@@ -34,7 +37,7 @@ use crate::settings::{ConsumerSettings, StartAt};
 /// What the fetcher's task is told.
 #[derive(Debug)]
 enum Command {
-    Assign { handle: PartitionHandle, start: StartAt },
+    Assign { handle: PartitionHandle, start: StartAt, leader_epoch: i32 },
     Release { handle: PartitionHandle },
     Seek { handle: PartitionHandle, generation: u64, start: StartAt },
     Hold { handle: PartitionHandle, generation: u64 },
@@ -71,7 +74,18 @@ impl Fetcher {
     /// Fetches this partition from now on, until its handle is no longer active or it is [released](Self::release). A handle of the same partition
     /// from before is replaced.
     pub fn assign(&self, handle: &PartitionHandle, start: StartAt) {
-        self.tell(Command::Assign { handle: handle.clone(), start });
+        self.tell(Command::Assign { handle: handle.clone(), start, leader_epoch: -1 });
+    }
+
+    /// As [`assign`](Self::assign), from an offset that was committed together with the leader epoch of the record before it. If the log was
+    /// truncated below that offset since, the leader says so instead of serving other records under the same offsets (KIP-320).
+    pub fn assign_committed(&self, handle: &PartitionHandle, offset: i64, leader_epoch: Option<i32>) {
+        let start = StartAt::Offset(offset);
+        self.tell(Command::Assign {
+            handle: handle.clone(),
+            start,
+            leader_epoch: leader_epoch.unwrap_or(-1),
+        });
     }
 
     /// Stops fetching it. Does not change the handle's state; what was fetched and not emitted is dropped if that is no longer active.

@@ -122,7 +122,7 @@ impl Task {
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Assign { handle, start } => self.assign(handle, start),
+            Command::Assign { handle, start, leader_epoch } => self.assign(handle, start, leader_epoch),
             Command::Release { handle } => {
                 if self.owned(&handle).is_some() {
                     self.partitions.remove(handle.partition());
@@ -143,13 +143,15 @@ impl Task {
         }
     }
 
-    fn assign(&mut self, handle: PartitionHandle, start: StartAt) {
+    fn assign(&mut self, handle: PartitionHandle, start: StartAt, leader_epoch: i32) {
         let who = handle.partition().clone();
         let id = self.cluster.metadata().topic(&who.topic).map_or(TopicId::default(), |topic| topic.id);
         let topic = TopicRef::new(who.topic.clone(), id);
         let most = self.fetch.partition_max_bytes;
         self.stale |= self.cluster.metadata().leadership(&who).is_none();
-        self.partitions.insert(who, Partition::new(handle, topic, start, most, self.cluster.settings()));
+        let mut partition = Partition::new(handle, topic, start, most, self.cluster.settings());
+        partition.last_epoch = leader_epoch;
+        self.partitions.insert(who, partition);
     }
 
     fn owned(&mut self, handle: &PartitionHandle) -> Option<&mut Partition> {
