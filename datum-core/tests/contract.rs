@@ -200,3 +200,22 @@ fn a_cancellation_reaches_every_source_with_its_cause() {
         }
     }
 }
+
+#[test]
+fn what_crosses_threads_and_what_can_be_cloned() {
+    fn sent<T: Send>() {}
+    fn shared<T: Send + Sync + Clone>() {}
+    sent::<BoxSource<u64>>();
+    sent::<BoxFlow<u64, u64>>();
+    sent::<BoxSink<u64, ()>>();
+    shared::<SharedSource<u64>>();
+    shared::<KillSwitch>();
+    shared::<Rate>();
+    shared::<Supervision>();
+    shared::<Attributes>();
+    shared::<StreamError>();
+    shared::<Materializer>();
+    let flow = Flow::<u64>::new().map_async(2, |x| async move { x }).buffer(2, OverflowStrategy::DropHead);
+    let flow = flow.throttle(Rate::new(1, std::time::Duration::from_secs(1))).recover(|_| Some(1));
+    let _twice = (flow.clone(), flow.merge(Source::from_iter(0..3u64)).zip(Source::from_iter(0..3)).clone());
+}

@@ -362,3 +362,27 @@ fn nested_merges_starve_no_input() {
         }
     }
 }
+
+#[test]
+fn or_else_stands_in_for_an_empty_stream_only() {
+    for (a, b) in [(&[1u64, 2][..], &[3u64][..]), (&[], &[3, 4]), (&[1], &[]), (&[], &[])] {
+        let want = if a.is_empty() { b } else { a };
+        in_every_form(a, b, |a, b| a.or_else(b).boxed(), |got, what| assert_eq!(got, want, "{what}"));
+    }
+    let mut rt = TestRuntime::new(1);
+    let (a, first) = source_probe::<u64>();
+    let (b, second) = source_probe::<u64>();
+    let probe =
+        first.or_else(second).checked("or_else").run_with_on(sink_probe(), &rt.materializer()).unwrap();
+    probe.request(5);
+    b.push(7);
+    rt.run();
+    assert_eq!((b.taken(), b.cancelled().is_some()), (0, false), "not asked before its turn");
+    a.push(1);
+    rt.run();
+    assert!(matches!(b.cancelled(), Some(CancelCause::StageCompleted)));
+    a.complete();
+    rt.run();
+    assert_eq!(probe.take(), [1]);
+    assert!(matches!(probe.end(), Some(Ok(()))));
+}

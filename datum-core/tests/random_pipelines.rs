@@ -68,7 +68,7 @@ type Grown = (&'static str, BoxSource<u64>);
 fn grow(s: BoxSource<u64>, m: &mut Model, rng: &mut Rng, log: &LingerLog) -> Grown {
     let (n, seed, k) = (1 + index(rng, 5), rng.next(), rng.below(7));
     let ms = |n: usize| Duration::from_millis(n as u64);
-    match rng.below(34) {
+    match rng.below(36) {
         0 => {
             m.out.iter_mut().for_each(|x| *x += k);
             ("map", s.map(move |x| x + k).boxed())
@@ -225,6 +225,13 @@ fn grow(s: BoxSource<u64>, m: &mut Model, rng: &mut Rng, log: &LingerLog) -> Gro
             // On a flow: the attribute is for this operator alone.
             let flow = Flow::new().try_map_async(n, f).with_attributes(resume);
             ("try_map_async", s.via(flow).boxed())
+        }
+        34 if !m.fails => {
+            let (other, v) = side(rng, log);
+            if m.out.is_empty() {
+                m.out = v;
+            }
+            ("or_else", s.or_else(other).boxed())
         }
         _ => ("jitter", s.jitter(seed).boxed()),
     }

@@ -40,6 +40,7 @@ operators! {
     map_async: MapAsyncOps;
     map_concat: MapConcatOps;
     merge: MergeOps;
+    or_else: OrElseOps;
     recover: RecoverOps;
     scan: ScanOps;
     sliding: SlidingOps;
