@@ -26,16 +26,27 @@
 //! ```
 
 pub mod compression;
+mod decoder;
 mod error;
 pub mod json;
+mod policy;
 mod projected;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
+pub mod stages;
 
 pub use datum_codec_derive::Projected;
 
+pub use crate::decoder::{DecodeWith, Decoder};
 pub use crate::error::{DecodeError, DecodeReason};
 pub use crate::json::{Json, ProjectedJson};
+pub use crate::policy::{DeadLetter, DeadLetters, DecodePolicy, Decoding};
 pub use crate::projected::{
     Field, FieldType, FieldValue, Input, OwnedProjected, Projected, Record, ValueKind,
 };
+
+/// What a stream that decodes names: `use datum_codec::prelude::*;`.
+pub mod prelude {
+    pub use crate::stages::{DecodeOps, TryDecodeOps};
+    pub use crate::{DecodePolicy, Decoder, Json, Projected};
+}
