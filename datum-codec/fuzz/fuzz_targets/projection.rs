@@ -1,0 +1,105 @@
+//! The projected decoder against serde_json: same values, same records refused.
+//!
+//! The input is cut at zero bytes into several records for one decoder, so that shapes learnt from one meet the next;
+//! each record comes twice, once before and once after it may have been learnt. A second input format is not needed:
+//! JSON never holds a zero byte.
+//!
+//! ```text
+//! mkdir -p fuzz/corpus/projection
+//! RUSTC_BOOTSTRAP=1 cargo fuzz run projection fuzz/corpus/projection fuzz/seeds/projection -- -max_total_time=20 -seed=1
+//! ```
+
+#![no_main]
+
+use datum_codec::{Json, Projected, ProjectedJson};
+use libfuzzer_sys::fuzz_target;
+use serde::Deserialize;
+
+/// Every kind of value; short keys, which a fuzzer finds quickly.
+#[derive(Debug, Projected, Deserialize)]
+#[allow(dead_code, reason = "compared by its debug text")]
+struct Kinds {
+    a: Option<u64>,
+    b: Option<f64>,
+    c: Option<String>,
+    d: Option<bool>,
+    e: Option<i64>,
+    f: Option<f32>,
+    g: Option<i128>,
+    h: Option<u8>,
+}
+
+#[derive(Debug, Projected, Deserialize)]
+#[allow(dead_code, reason = "compared by its debug text")]
+struct Required {
+    a: u64,
+    b: f64,
+}
+
+#[derive(Debug, Projected)]
+struct Nested {
+    #[projected(path = "a.b")]
+    ab: i32,
+    #[projected(path = "a.c")]
+    ac: Option<String>,
+    #[projected(path = "o.p.q")]
+    opq: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NaiveNested {
+    a: NaiveA,
+    o: Option<NaiveO>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NaiveA {
+    b: i32,
+    c: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NaiveO {
+    p: Option<NaiveP>,
+}
+
+#[derive(Debug, Deserialize)]
+struct NaiveP {
+    q: Option<f64>,
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut kinds = Json::<Kinds>::projected();
+    let mut required = Json::<Required>::projected();
+    let mut nested = Json::<Nested>::projected();
+    for record in input.split(|byte| *byte == 0) {
+        for _ in 0..2 {
+            same(&mut kinds, record);
+            same(&mut required, record);
+            same_nested(&mut nested, record);
+        }
+    }
+});
+
+fn same<T>(decoder: &mut ProjectedJson<T>, record: &[u8])
+where
+    T: datum_codec::OwnedProjected + std::fmt::Debug + for<'de> Deserialize<'de>,
+{
+    let naive = serde_json::from_slice::<T>(record);
+    let found = decoder.decode(record);
+    assert_eq!(naive.is_ok(), found.is_ok(), "{naive:?} against {found:?}");
+    if let (Ok(naive), Ok(found)) = (naive, found) {
+        assert_eq!(format!("{naive:?}"), format!("{found:?}"));
+    }
+}
+
+fn same_nested(decoder: &mut ProjectedJson<Nested>, record: &[u8]) {
+    let naive = serde_json::from_slice::<NaiveNested>(record);
+    let found = decoder.decode(record);
+    assert_eq!(naive.is_ok(), found.is_ok(), "{naive:?} against {found:?}");
+    if let (Ok(naive), Ok(found)) = (naive, found) {
+        let opq = naive.o.and_then(|o| o.p).and_then(|p| p.q);
+        let naive = (naive.a.b, naive.a.c, opq);
+        assert_eq!(format!("{naive:?}"), format!("{:?}", (found.ab, found.ac, found.opq)));
+    }
+}
