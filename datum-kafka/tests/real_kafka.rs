@@ -345,3 +345,83 @@ async fn a_topic_deleted_and_created_again_is_noticed() {
     let error = tokio::time::timeout(Duration::from_secs(20), consumer.next()).await.unwrap().unwrap_err();
     assert!(matches!(error.kind(), KafkaErrorKind::TopicRecreated { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn two_members_share_a_topic_and_what_they_acknowledge_is_committed() {
+    use datum_kafka::consumer::GroupConsumer;
+    use std::collections::BTreeSet;
+
+    let Some(broker) = broker() else { return };
+    let admin = admin(&broker).await;
+    let name = fresh("group");
+    admin.create_topic(&NewTopic::new(&name).partitions(4)).await.unwrap();
+    let partitions: Vec<_> = (0..4).map(|index| TopicPartition::new(name.as_str(), index)).collect();
+    for partition in &partitions {
+        for _ in 0..10 {
+            write_values(admin.cluster(), partition, &values("v", 10), Codec::Lz4).await;
+        }
+    }
+    let settings = ConsumerSettings::new(&broker)
+        .group(&name)
+        .topic(&name)
+        .session_timeout(Duration::from_secs(6))
+        .commit_interval(Duration::from_millis(50));
+    let mut first = GroupConsumer::join(&settings).await.unwrap();
+    let mut second = GroupConsumer::join(&settings).await.unwrap();
+    let mut seen = BTreeSet::new();
+    let mut workers = BTreeSet::new();
+    while seen.len() < 400 {
+        let (who, next) = tokio::select! {
+            next = first.next() => (1, next),
+            next = second.next() => (2, next),
+            () = tokio::time::sleep(Duration::from_secs(30)) => panic!("{} of 400", seen.len()),
+        };
+        let (batch, ack) = next.unwrap();
+        seen.extend(batch.records().map(|record| (batch.partition().partition, record.offset())));
+        workers.insert(who);
+        ack.ack();
+    }
+    second.leave(Duration::from_secs(10)).await.unwrap();
+    first.leave(Duration::from_secs(10)).await.unwrap();
+    let committed = admin.committed_offsets(&name, &partitions).await.unwrap();
+    for partition in &partitions {
+        let found = &committed[partition];
+        assert_eq!((found.offset, found.leader_epoch), (100, Some(0)), "{partition}");
+    }
+}
+
+#[tokio::test]
+async fn a_group_works_through_transactions_to_the_very_end() {
+    use datum_kafka::consumer::GroupConsumer;
+
+    let Some(broker) = broker() else { return };
+    let admin = admin(&broker).await;
+    let partition = topic(&admin, "group-tx").await;
+    let id = fresh("tx");
+    for round in 0..4 {
+        let mut transaction = Transaction::begin(admin.cluster(), &id, &partition).await;
+        transaction.write(&partition, &values(&format!("round-{round}"), 3)).await;
+        transaction.end(round % 2 == 0).await;
+    }
+    let settings = ConsumerSettings::new(&broker)
+        .group(&partition.topic)
+        .topic(&partition.topic)
+        .commit_interval(Duration::from_millis(50));
+    let mut consumer = GroupConsumer::join(&settings).await.unwrap();
+    let mut seen = 0;
+    loop {
+        let next = tokio::time::timeout(Duration::from_secs(30), consumer.next());
+        let (batch, ack) = next.await.expect("the end is never reached").unwrap();
+        seen += batch.len();
+        ack.ack();
+        if batch.next_offset() == 16 {
+            break;
+        }
+    }
+    assert_eq!(seen, 6);
+    consumer.leave(Duration::from_secs(10)).await.unwrap();
+    // The last thing in the log is a marker: the commit is behind it, so the lag is nought.
+    let committed =
+        admin.committed_offsets(&partition.topic, std::slice::from_ref(&partition)).await.unwrap();
+    assert_eq!(committed[&partition].offset, 16);
+}

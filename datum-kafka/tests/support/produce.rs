@@ -36,13 +36,32 @@ pub fn values(name: &str, count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|i| format!("{name}-{i}").into_bytes()).collect()
 }
 
-/// Writes one batch and returns its base offset.
+/// Writes one batch and returns its base offset; waits for a leader that is still being told.
 pub async fn write(
     cluster: &Cluster,
     partition: &TopicPartition,
     batch: Vec<u8>,
     transactional_id: Option<&str>,
 ) -> i64 {
+    let mut retry = cluster.retry();
+    loop {
+        match try_write(cluster, partition, batch.clone(), transactional_id).await {
+            Ok(offset) => return offset,
+            Err(code) => {
+                let subject = datum_kafka::Subject::Partition(partition.clone());
+                retry.wait(datum_kafka::KafkaError::broker(code, produce::NAME, subject)).await.unwrap();
+                cluster.refresh().await.unwrap();
+            }
+        }
+    }
+}
+
+async fn try_write(
+    cluster: &Cluster,
+    partition: &TopicPartition,
+    batch: Vec<u8>,
+    transactional_id: Option<&str>,
+) -> Result<i64, datum_kafka::ErrorCode> {
     let (leader, _) = cluster.leader(partition).await.unwrap();
     let connection = cluster.connection(leader, Purpose::Data).await.unwrap();
     let version = connection.version_between(produce::KEY, produce::NAME, 3, 11).unwrap();
@@ -68,8 +87,7 @@ pub async fn write(
         .unwrap();
     let response = ProduceResponse::decode(version, &body).unwrap();
     let produced = &response.topics[0].partitions[0];
-    assert!(produced.error.is_ok(), "{}", produced.error);
-    produced.base_offset
+    produced.error.into_result().map(|()| produced.base_offset)
 }
 
 /// Plain records.
