@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use datum_kafka::wire::batch::{BatchHeader, Codec};
-use kafka_protocol::messages::produce_request::PartitionProduceData;
+use datum_kafka::wire::batch::{BatchDecoder, BatchHeader};
+use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::produce_response::{
     LeaderIdAndEpoch, PartitionProduceResponse, TopicProduceResponse,
 };
@@ -15,11 +14,9 @@ use tokio::sync::Notify;
 use crate::api::{Call, Range};
 use crate::code::Code;
 use crate::core::Core;
-use crate::log::batch;
 use crate::log::partition::Appended;
-use crate::log::records;
+use crate::log::validation::{self, Inspected, Refusal, refusal};
 use crate::server::Shared;
-use crate::topics::TopicConfig;
 use crate::txn::{Member, Producer};
 
 /// v7 allows zstd, v8 explains errors, v10 names the leader, v12 adds partitions to transactions by writing to them,
@@ -36,16 +33,28 @@ pub(crate) async fn handle(shared: &Shared, call: &Call, request: ProduceRequest
         .flat_map(|topic| &topic.partition_data)
         .map(|data| data.records.as_ref().map_or(0, |records| records.len() as u64))
         .sum();
+    // Unpacking takes longest and needs no lock.
+    let mut decoder = BatchDecoder::new();
+    let batches: Batches = request
+        .topic_data
+        .iter()
+        .map(|topic| {
+            let inspect = |data: &PartitionProduceData| {
+                validation::inspect(call.version, &data.records.clone().unwrap_or_default(), &mut decoder)
+            };
+            topic.partition_data.iter().map(inspect).collect()
+        })
+        .collect();
     let deadline = shared.clock.now_ms() + i64::from(request.timeout_ms.max(0));
     let space = Arc::new(Notify::new());
     let response = loop {
         let tried = shared.with(|locked, now| {
             let core = &mut locked.core;
             if call.forced().is_err() || core.make_room(bytes, now) {
-                return Some(append_all(core, call, &request, now, false));
+                return Some(append_all(core, call, &request, &batches, now));
             }
             if bytes > core.settings.memory || now >= deadline {
-                return Some(append_all(core, call, &request, now, true));
+                return Some(refuse_all(core, call, &request));
             }
             locked.wait_for_space(&space);
             None
@@ -61,51 +70,62 @@ pub(crate) async fn handle(shared: &Shared, call: &Call, request: ProduceRequest
     (!silent).then_some(response)
 }
 
-/// Why a batch was not appended.
-struct Refusal {
-    code: Code,
-    why: Option<&'static str>,
-}
-
-impl From<Code> for Refusal {
-    fn from(code: Code) -> Self {
-        Self { code, why: None }
-    }
-}
-
-const fn refusal(code: Code, why: &'static str) -> Refusal {
-    Refusal { code, why: Some(why) }
-}
+/// The request's batches, by topic and partition, as far as they could be judged by themselves.
+type Batches = Vec<Vec<Result<Inspected, Refusal>>>;
 
 fn append_all(
     core: &mut Core,
     call: &Call,
     request: &ProduceRequest,
+    batches: &Batches,
     now: i64,
-    full: bool,
+) -> ProduceResponse {
+    let mut batches = batches.iter();
+    answer_all(core, call, request, |core, topic| {
+        let name = name_of(core, call, topic);
+        let of_topic = batches.next().into_iter().flatten();
+        let append = |(data, batch)| match &name {
+            Some(name) => append(core, call, request, (name, data), batch, now),
+            None => Err(Refusal::from(Code::UnknownTopicId)),
+        };
+        topic.partition_data.iter().zip(of_topic).map(append).collect()
+    })
+}
+
+/// The memory is full and stayed so.
+fn refuse_all(core: &mut Core, call: &Call, request: &ProduceRequest) -> ProduceResponse {
+    const FULL: Refusal = refusal(
+        Code::KafkaStorageError,
+        "the embedded broker's memory is full and nothing was freed in time: consume and commit, shorten the \
+         retention, or give it more memory",
+    );
+    answer_all(core, call, request, |_, topic| vec![Err(FULL); topic.partition_data.len()])
+}
+
+fn name_of(core: &mut Core, call: &Call, topic: &TopicProduceData) -> Option<String> {
+    if call.version >= 13 {
+        return core.topics.name_of(topic.topic_id).map(str::to_owned);
+    }
+    core.auto_create(&topic.name, true);
+    Some(topic.name.to_string())
+}
+
+fn answer_all(
+    core: &mut Core,
+    call: &Call,
+    request: &ProduceRequest,
+    mut outcomes: impl FnMut(&mut Core, &TopicProduceData) -> Vec<Result<Appended, Refusal>>,
 ) -> ProduceResponse {
     let mut responses = Vec::with_capacity(request.topic_data.len());
     for topic in &request.topic_data {
-        let name = if call.version >= 13 {
-            core.topics.name_of(topic.topic_id).map(str::to_owned)
-        } else {
-            core.auto_create(&topic.name, true);
-            Some(topic.name.to_string())
-        };
-        let partitions = topic.partition_data.iter().map(|data| {
-            let outcome = match &name {
-                _ if full => Err(refusal(
-                    Code::KafkaStorageError,
-                    "the embedded broker's memory is full and nothing was freed in time: consume and commit, shorten the \
-                     retention, or give it more memory",
-                )),
-                Some(name) => append(core, call, request, name, data, now),
-                None => Err(Refusal::from(Code::UnknownTopicId)),
-            };
-            answer(core, call, name.as_deref(), data.index, outcome)
-        });
-        let partitions = partitions.collect();
-        let response = TopicProduceResponse::default().with_partition_responses(partitions);
+        let outcomes = outcomes(core, topic);
+        let name = name_of(core, call, topic);
+        let partitions = topic
+            .partition_data
+            .iter()
+            .zip(outcomes)
+            .map(|(data, outcome)| answer(core, call, name.as_deref(), data.index, outcome));
+        let response = TopicProduceResponse::default().with_partition_responses(partitions.collect());
         responses.push(if call.version >= 13 {
             response.with_topic_id(topic.topic_id)
         } else {
@@ -154,8 +174,8 @@ fn append(
     core: &mut Core,
     call: &Call,
     request: &ProduceRequest,
-    topic: &str,
-    data: &PartitionProduceData,
+    (topic, data): (&str, &PartitionProduceData),
+    batch: &Result<Inspected, Refusal>,
     now: i64,
 ) -> Result<Appended, Refusal> {
     call.forced()?;
@@ -163,62 +183,18 @@ fn append(
         return Err(Code::InvalidRequiredAcks.into());
     }
     core.led(topic, data.index, call.node)?;
-    let records = data.records.clone().unwrap_or_default();
-    if records.is_empty() {
-        return Err(refusal(
-            Code::InvalidRecord,
-            "a produce request must carry one record batch per partition",
-        ));
-    }
-    let header = batch::check(&records)?;
+    let batch = batch.as_ref().map_err(|refusal| *refusal)?;
     let config = &core.topics.get(topic).ok_or(Code::UnknownTopicOrPartition)?.config;
-    check(call, config, &header, &records, now)?;
-    if header.attributes.is_transactional() {
-        join_transaction(core, call, request, topic, data.index, &header, now)?;
+    validation::admit(batch, config, now)?;
+    let append_time = config.log_append_time;
+    if batch.header.attributes.is_transactional() {
+        join_transaction(core, call, request, topic, data.index, &batch.header, now)?;
     }
-    let append_time = core.topics.get(topic).is_some_and(|topic| topic.config.log_append_time);
-    let done = core.led_mut(topic, data.index, call.node)?.append(&header, &records, append_time, now)?;
+    let records = data.records.as_deref().unwrap_or_default();
+    let done =
+        core.led_mut(topic, data.index, call.node)?.append(&batch.header, records, append_time, now)?;
     core.touch(topic, data.index);
     Ok(done)
-}
-
-/// What the topic and the format ask of a batch.
-fn check(
-    call: &Call,
-    config: &TopicConfig,
-    header: &BatchHeader,
-    bytes: &Bytes,
-    now: i64,
-) -> Result<(), Refusal> {
-    if i64::try_from(bytes.len()).unwrap_or(i64::MAX) > config.max_message_bytes {
-        return Err(refusal(Code::MessageTooLarge, "the batch is larger than the topic's max.message.bytes"));
-    }
-    if header.attributes.is_control() {
-        return Err(refusal(Code::InvalidRecord, "clients may not write control records"));
-    }
-    if header.has_producer_id() && header.base_sequence < 0 {
-        return Err(refusal(Code::InvalidRecord, "a batch with a producer id needs a sequence"));
-    }
-    if header.attributes.is_transactional() && !header.has_producer_id() {
-        return Err(refusal(Code::InvalidRecord, "a transactional batch needs a producer id"));
-    }
-    if call.version < 7 && header.attributes.codec() == Ok(Codec::Zstd) {
-        return Err(Code::UnsupportedCompressionType.into());
-    }
-    let facts = records::inspect(header, bytes)
-        .map_err(|code| refusal(code, "the records do not fit their batch"))?;
-    if config.compact && facts.without_key {
-        return Err(refusal(Code::InvalidRecord, "a compacted topic takes no record without a key"));
-    }
-    let ahead = facts.newest.saturating_sub(now) > config.after_max_ms;
-    let behind = now.saturating_sub(facts.oldest) > config.before_max_ms;
-    if !config.log_append_time && (ahead || behind) {
-        return Err(refusal(
-            Code::InvalidTimestamp,
-            "a record's time stamp is outside message.timestamp.before.max.ms and message.timestamp.after.max.ms",
-        ));
-    }
-    Ok(())
 }
 
 /// A transactional batch must belong to a running transaction; the second protocol begins it by writing.

@@ -7,3 +7,4 @@ pub(crate) mod partition;
 pub(crate) mod producer;
 pub(crate) mod records;
 pub(crate) mod retention;
+pub(crate) mod validation;

@@ -23,8 +23,12 @@ pub(crate) struct Facts {
 /// # Errors
 /// `InvalidRecord` when the records are not as many, or not in such order, as the header says; `CorruptMessage` when
 /// they cannot be unpacked.
-pub(crate) fn inspect(header: &BatchHeader, bytes: &Bytes) -> Result<Facts, Code> {
-    let batch = decode(header, bytes).ok_or(Code::InvalidRecord)?;
+pub(crate) fn inspect(
+    header: &BatchHeader,
+    bytes: &Bytes,
+    decoder: &mut BatchDecoder,
+) -> Result<Facts, Code> {
+    let batch = decode(header, bytes, decoder).ok_or(Code::InvalidRecord)?;
     let mut facts = Facts { oldest: i64::MAX, newest: i64::MIN, without_key: false };
     for (place, record) in (header.base_offset..).zip(batch.iter()) {
         if record.offset() != place {
@@ -38,8 +42,8 @@ pub(crate) fn inspect(header: &BatchHeader, bytes: &Bytes) -> Result<Facts, Code
     if count == header.record_count { Ok(facts) } else { Err(Code::InvalidRecord) }
 }
 
-fn decode(header: &BatchHeader, bytes: &Bytes) -> Option<RecordBatch> {
-    BatchDecoder::new().decode(&RawBatch { header: *header, bytes: bytes.clone() }).ok()
+fn decode(header: &BatchHeader, bytes: &Bytes, decoder: &mut BatchDecoder) -> Option<RecordBatch> {
+    decoder.decode(&RawBatch { header: *header, bytes: bytes.clone() }).ok()
 }
 
 /// Offset and time stamp of the first record at or after `time`, not below `start`.
@@ -67,7 +71,7 @@ fn first(batch: &Batch, fits: impl Fn(i64, i64) -> bool) -> Option<(i64, i64)> {
             .map(|offset| (offset, timestamp))
             .find(|&(offset, timestamp)| fits(offset, timestamp));
     }
-    let records = decode(&batch.header, &batch.bytes)?;
+    let records = decode(&batch.header, &batch.bytes, &mut BatchDecoder::new())?;
     records
         .iter()
         .map(|record| (record.offset(), record.timestamp()))
