@@ -36,6 +36,15 @@ pub(crate) enum CliError {
     /// The embedded broker does not start.
     #[error(transparent)]
     Broker(#[from] datum::broker::StartError),
+    /// The Kafka client gave up; it names the culprit and the remedy.
+    #[error(transparent)]
+    Kafka(#[from] datum::kafka::KafkaError),
+    /// A record was not written.
+    #[error(transparent)]
+    Send(#[from] datum::kafka::producer::SendError),
+    /// The histogram of the probe cannot be made.
+    #[error("the histogram cannot be made")]
+    Histogram,
     /// No threads, or no notifications of the system's.
     #[error("the system gives no runtime: {0}")]
     Runtime(#[source] io::Error),
@@ -68,12 +77,7 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
-            Self::File { .. }
-            | Self::BadRecord { .. }
-            | Self::Broker(_)
-            | Self::Runtime(_)
-            | Self::NotYet(_)
-            | Self::Output(_) => ExitCode::from(1),
+            _ => ExitCode::from(1),
         }
     }
 

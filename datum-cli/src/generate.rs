@@ -1,24 +1,120 @@
 //! `datum gen`: writes sample records to a file or a topic.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::{Bytes, BytesMut};
+use datum::kafka::ProducerSettings;
+use datum::kafka::producer::{Delivery, Producer, ProducerRecord};
+use datum::kafka::wire::batch::Codec;
+use indicatif::ProgressBar;
+
 use crate::error::CliError;
-use crate::options::GenOptions;
-use crate::progress;
-use crate::workload::Workload;
+use crate::options::{CompressionName, GenOptions, RecordKey};
+use crate::workload::{Workload, Written};
+use crate::{interrupt, progress, topics};
 
 const DEFAULT_EVENT_TIME_RATE: u64 = 20_000;
 
+/// How many records are written between two looks at the clock or the progress bar.
+const ROUND: u64 = 1_000;
+
+/// Records handed to the producer whose fate is not yet looked at.
+const UNDECIDED: usize = 50_000;
+
 /// Runs the command.
-pub(crate) fn run(options: &GenOptions) -> Result<(), CliError> {
+pub(crate) async fn run(options: &GenOptions) -> Result<(), CliError> {
     let workload = workload(options);
     if let Some(file) = &options.out {
         return to_file(&workload, options.rate, file);
     }
-    Err(CliError::NotYet("gen --brokers"))
+    let admin = topics::connect(&options.brokers).await?;
+    topics::ensure(&admin, &options.topic, options.partitions).await?;
+    let mut settings = ProducerSettings::new(&options.brokers.join(","));
+    settings.compression = codec(options.compression);
+    let bar = progress::bar(Some(workload.records)).with_message("generated");
+    let filling = to_topic(&workload, settings, &options.topic, options.key, options.rate, &bar);
+    let filled = tokio::select! {
+        filled = filling => filled,
+        asked = interrupt::asked_to_stop() => asked,
+    };
+    bar.finish_and_clear();
+    filled
+}
+
+/// Fills a topic that is there, with the records' own timestamps; returns when all are written.
+///
+/// Dropped before it is ready, some of the records are written.
+pub(crate) async fn to_topic(
+    workload: &Workload,
+    settings: ProducerSettings,
+    topic: &str,
+    key: RecordKey,
+    rate: Option<u64>,
+    bar: &ProgressBar,
+) -> Result<(), CliError> {
+    let producer = Producer::connect(settings).await?;
+    let mut pace = rate.map(Pace::start);
+    let mut undecided = VecDeque::with_capacity(UNDECIDED);
+    let mut records = workload.records();
+    let mut value = Vec::with_capacity(1_024);
+    let mut room = BytesMut::new();
+    let topic: Arc<str> = topic.into();
+    let mut written = 0_u64;
+    while let Some(meta) = records.write_next(&mut value) {
+        // One allocation holds many records.
+        room.extend_from_slice(&value);
+        value.clear();
+        let mut record =
+            ProducerRecord::new(topic.clone(), room.split().freeze()).timestamp(meta.timestamp_ms);
+        record.key = key_of(&meta, key);
+        if undecided.len() == UNDECIDED {
+            decided(undecided.pop_front()).await?;
+        }
+        undecided.push_back(producer.send(record).await?);
+        written += 1;
+        let round = pace.as_ref().map_or(ROUND, Pace::round);
+        if written.is_multiple_of(round) {
+            bar.set_position(written);
+            if let Some(pace) = &mut pace {
+                tokio::time::sleep(pace.until_due(written)).await;
+            }
+        }
+    }
+    producer.flush().await;
+    while let Some(delivery) = undecided.pop_front() {
+        decided(Some(delivery)).await?;
+    }
+    Ok(())
+}
+
+async fn decided(delivery: Option<Delivery>) -> Result<(), CliError> {
+    if let Some(delivery) = delivery {
+        delivery.await?;
+    }
+    Ok(())
+}
+
+fn key_of(written: &Written, key: RecordKey) -> Option<Bytes> {
+    match key {
+        RecordKey::Region => Some(Bytes::from_static(written.keys.region.as_bytes())),
+        RecordKey::PartitionKey => Some(Bytes::copy_from_slice(written.keys.partition_key().as_bytes())),
+        RecordKey::None => None,
+    }
+}
+
+const fn codec(name: CompressionName) -> Codec {
+    match name {
+        CompressionName::None => Codec::None,
+        CompressionName::Gzip => Codec::Gzip,
+        CompressionName::Snappy => Codec::Snappy,
+        CompressionName::Lz4 => Codec::Lz4,
+        CompressionName::Zstd => Codec::Zstd,
+    }
 }
 
 fn workload(options: &GenOptions) -> Workload {
@@ -47,9 +143,6 @@ fn to_file(workload: &Workload, rate: Option<u64>, file: &Path) -> Result<(), Cl
 }
 
 fn write_lines(workload: &Workload, rate: Option<u64>, out: impl Write) -> io::Result<()> {
-    /// How many records are written between two looks at the clock.
-    const ROUND: u64 = 1_000;
-
     let bar = progress::bar(Some(workload.records)).with_message("generated");
     let mut out = BufWriter::with_capacity(1 << 20, out);
     let mut pace = rate.map(Pace::start);

@@ -6,10 +6,12 @@ mod error;
 mod generate;
 mod interrupt;
 mod options;
+mod probe;
 mod progress;
 mod quantity;
 mod rollup;
 mod summary;
+mod topics;
 mod usage;
 mod workload;
 
@@ -42,10 +44,10 @@ fn main() -> ExitCode {
 
 fn run(command: &Command) -> Result<(), CliError> {
     match command {
-        Command::Gen(options) => generate::run(options),
+        Command::Gen(options) => on_runtime(generate::run(options)),
         Command::Rollup(options) => rollup::run(options),
         Command::Enrich(_) => Err(CliError::NotYet("enrich")),
-        Command::Probe(_) => Err(CliError::NotYet("probe")),
+        Command::Probe(options) => on_runtime(probe::run(options)),
         Command::Broker(options) => on_runtime(broker::run(options)),
     }
 }

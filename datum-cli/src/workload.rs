@@ -71,7 +71,6 @@ impl Records {
 
 /// What is known of a record just written.
 #[derive(Clone, Copy, Debug)]
-#[allow(dead_code, reason = "topics need them, files do not")]
 pub(crate) struct Written {
     /// Its event time, also in the field `timestamp`.
     pub(crate) timestamp_ms: i64,

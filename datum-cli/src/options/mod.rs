@@ -14,8 +14,8 @@ use datum::codec::sample::Layout;
 
 pub(crate) use broker::BrokerOptions;
 pub(crate) use enrich::EnrichOptions;
-pub(crate) use generate::GenOptions;
-pub(crate) use probe::ProbeOptions;
+pub(crate) use generate::{CompressionName, GenOptions, RecordKey};
+pub(crate) use probe::{ProbeField, ProbeOptions};
 pub(crate) use rollup::RollupOptions;
 
 /// Typed streams from the command line: the region rollup and its companions.
