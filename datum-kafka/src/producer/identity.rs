@@ -13,6 +13,7 @@ use crate::{
 /// A fresh producer id from any broker.
 pub(super) async fn idempotent(cluster: &Cluster) -> Result<ProducerIdentity> {
     let request = InitProducerIdRequest::default()
+        .with_transactional_id(None)
         .with_transaction_timeout_ms(i32::MAX)
         .with_producer_id(ProducerId(-1))
         .with_producer_epoch(-1);

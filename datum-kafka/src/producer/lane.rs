@@ -11,6 +11,9 @@
 //! and refuse one that overtakes (KIP-98). A batch that must be sent again goes back to its place in the queue, and its followers, which
 //! the broker refuses meanwhile, line up behind it.
 //!
+//! A leader that knows nothing of a producer takes whatever number comes first. So the first batch goes alone until it is
+//! acknowledged; else its follower could be taken in its place.
+//!
 //! When a batch is given up, its followers would wait for it for ever. Was it certainly not written and has nothing after it been numbered,
 //! its numbers are used again. Else the lane starts over: once nothing is out, it takes the next epoch and counts from 0 (KIP-360). A batch
 //! that may have been written under the old epoch is never sent under the new one: it fails as `possibly_written`.
@@ -142,6 +145,8 @@ pub struct Lane {
     pause: Option<Instant>,
     /// The lane starts over as soon as nothing is out.
     restart: bool,
+    /// The leader has taken a batch under this identity.
+    proved: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +172,7 @@ impl Lane {
             leader: None,
             pause: None,
             restart: false,
+            proved: false,
         }
     }
 
@@ -177,6 +183,8 @@ impl Lane {
         if self.identity == Some(identity) {
             return Vec::new();
         }
+        let same_id = self.identity.is_some_and(|before| before.id == identity.id);
+        self.proved &= same_id && !self.restart;
         self.identity = Some(identity);
         self.restart = false;
         self.renumber()
@@ -199,7 +207,8 @@ impl Lane {
             (true, None) => return None,
             (numbered, identity) => identity.filter(|_| numbered),
         };
-        if self.queue.front().is_none_or(|first| first.split) {
+        let unproved = identity.is_some() && !self.proved && !self.out.is_empty();
+        if unproved || self.queue.front().is_none_or(|first| first.split) {
             return None;
         }
         let mut waiting = self.queue.pop_front()?;
@@ -225,6 +234,7 @@ impl Lane {
         let mut effects = Vec::new();
         match outcome {
             Outcome::Written { offset } => {
+                self.proved = true;
                 effects.push(Effect::Acked { batch, offset: Some(offset).filter(|offset| *offset >= 0) });
             }
             Outcome::Unsent => self.again(now, waiting, &mut effects),

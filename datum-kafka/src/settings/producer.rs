@@ -89,6 +89,13 @@ impl ProducerSettings {
         self
     }
 
+    /// Sets [`compression`](Self#structfield.compression), at the codec's own level.
+    pub fn compression(mut self, codec: Codec) -> Self {
+        self.compression = codec;
+        self.compression_level = None;
+        self
+    }
+
     /// Sets [`linger`](Self#structfield.linger); zero sends each batch as soon as a request may be sent.
     pub fn linger(mut self, linger: Duration) -> Self {
         self.linger = linger;

@@ -17,6 +17,12 @@ struct Alone {
 
 impl Alone {
     fn new() -> Self {
+        let mut me = Self::unproved();
+        me.lane.proved = true;
+        me
+    }
+
+    fn unproved() -> Self {
         let mut lane = Lane::new(config());
         lane.adopt(ProducerIdentity { id: 7, epoch: 0 });
         Self { lane, now: Instant::now() }
@@ -62,6 +68,17 @@ fn five_are_out_at_once_and_numbered_by_their_records() {
 }
 
 #[test]
+fn the_first_batch_goes_alone_until_the_leader_knows_the_producer() {
+    let mut me = Alone::unproved();
+    me.push(0..3);
+    assert_eq!(me.send(), [(0, 0, 0)]);
+    me.refuse(0, ErrorCode::NotLeaderOrFollower);
+    assert_eq!(me.send(), [(0, 0, 0)]);
+    me.write(0);
+    assert_eq!(me.send(), [(1, 0, 10), (2, 0, 20)]);
+}
+
+#[test]
 fn a_refused_batch_and_those_that_overtook_it_go_again_in_order_with_their_numbers() {
     let mut me = Alone::new();
     me.push(0..3);
@@ -96,7 +113,9 @@ fn a_forgotten_producer_takes_the_next_epoch_and_sends_again_in_order() {
         for batch in 1..4 {
             assert!(me.refuse(batch, code).is_empty(), "{code:?}");
         }
-        assert_eq!(me.send(), [(1, 1, 0), (2, 1, 10), (3, 1, 20)], "{code:?}");
+        assert_eq!(me.send(), [(1, 1, 0)], "{code:?}: alone until it is known again");
+        me.write(1);
+        assert_eq!(me.send(), [(2, 1, 10), (3, 1, 20)], "{code:?}");
     }
 }
 
@@ -190,8 +209,9 @@ fn the_last_epoch_asks_for_a_new_producer_id() {
 /// A partition's log as a broker keeps it: one producer's state, and what is in it.
 #[derive(Default)]
 struct Log {
-    /// Epoch, next sequence, and the last batches as (first sequence, batch).
+    /// Epoch, next sequence, and the first sequences of what was taken.
     state: Option<(i16, i32, Vec<i32>)>,
+    forgotten: bool,
     batches: Vec<u64>,
 }
 
@@ -209,8 +229,13 @@ impl Log {
                 recent.push(producer.base_sequence);
             }
             Some((epoch, ..)) if *epoch > producer.epoch => return Err(ErrorCode::InvalidProducerEpoch),
-            _ if producer.base_sequence != 0 => return Err(ErrorCode::UnknownProducerId),
-            state => *state = Some((producer.epoch, 10, vec![0])),
+            // Another epoch, or a producer that was forgotten, begins at 0; one never heard of begins with whatever comes first.
+            state => {
+                if producer.base_sequence != 0 && (state.is_some() || self.forgotten) {
+                    return Err(ErrorCode::UnknownProducerId);
+                }
+                *state = Some((producer.epoch, producer.base_sequence + 10, vec![producer.base_sequence]));
+            }
         }
         self.batches.push(batch);
         Ok(())
@@ -222,7 +247,7 @@ fn under_loss_and_forgetful_brokers_nothing_is_written_twice_or_out_of_order() {
     let first: u64 = std::env::var("DATUM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     for seed in first..first + 2_000 {
         let mut rng = Rng::seeded(seed);
-        let mut me = Alone::new();
+        let mut me = Alone::unproved();
         let mut log = Log::default();
         let (mut pushed, mut acked, mut failed) = (0, Vec::new(), Vec::new());
         let mut wire: VecDeque<Dispatch> = VecDeque::new();
@@ -238,6 +263,7 @@ fn under_loss_and_forgetful_brokers_nothing_is_written_twice_or_out_of_order() {
             // A producer that is not heard for long is forgotten. (One forgotten with an unanswered batch could not be protected.)
             if rng.below(10) == 0 && me.lane.is_idle() {
                 log.state = None;
+                log.forgotten = true;
             }
             if let Some(sent) = wire.pop_front() {
                 let fate = rng.below(10);
