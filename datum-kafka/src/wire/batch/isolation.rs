@@ -49,22 +49,30 @@ impl AbortedTransactions {
 
     /// Judges the next batch; batches must come in the order of the answer, each once.
     ///
+    /// What is stepped over is checked here, counts and CRC, because its header alone says where to go on; what is visible is
+    /// checked when it is decoded ([`super::BatchDecoder`]).
+    ///
     /// # Errors
-    /// [`BatchError`] if a control batch is unreadable. Its CRC is checked here; those of other batches are not.
+    /// [`BatchError`] if a batch to be stepped over is damaged, or a control batch is unreadable.
     pub fn judge(&mut self, batch: &RawBatch) -> Result<Visibility, BatchError> {
         let header = &batch.header;
         while let Some(entry) = self.waiting.pop_if(|entry| entry.first_offset <= header.last_offset()) {
             self.active.insert(entry.producer_id);
         }
-        if header.attributes.is_control() {
-            header.check_crc(&batch.bytes)?;
-            if header.record_count > 0 && matches!(Marker::read(&batch.bytes)?, Marker::Abort { .. }) {
-                self.active.remove(&header.producer_id);
-            }
-            return Ok(Visibility::Control);
-        }
+        let control = header.attributes.is_control();
         let aborted = header.attributes.is_transactional() && self.active.contains(&header.producer_id);
-        Ok(if aborted { Visibility::Aborted } else { Visibility::Visible })
+        if !control && !aborted {
+            return Ok(Visibility::Visible);
+        }
+        header.check_counts()?;
+        header.check_crc(&batch.bytes)?;
+        if !control {
+            return Ok(Visibility::Aborted);
+        }
+        if header.record_count > 0 && matches!(Marker::read(&batch.bytes)?, Marker::Abort { .. }) {
+            self.active.remove(&header.producer_id);
+        }
+        Ok(Visibility::Control)
     }
 }
 
@@ -148,13 +156,20 @@ mod tests {
         assert_eq!(judge(&[], &[empty]), [Control]);
     }
 
+    /// A flipped bit in what is stepped over must not move the position.
     #[test]
-    fn a_damaged_marker_is_an_error() {
-        let good = marker(0, 1, false);
-        let mut bytes = good.bytes.to_vec();
-        bytes[70] ^= 1;
-        let damaged = RawBatch { header: good.header, bytes: bytes.into() };
-        let judged = AbortedTransactions::new(Vec::new()).judge(&damaged);
-        assert!(matches!(judged, Err(BatchError::Crc { .. })));
+    fn damage_in_what_is_stepped_over_is_an_error() {
+        for (good, list) in [(marker(0, 1, false), vec![]), (data(0, 1, true), vec![(1, 0)])] {
+            let mut bytes = good.bytes.to_vec();
+            bytes[25] ^= 1;
+            let header = BatchHeader::read(&bytes).unwrap();
+            assert_ne!(header.next_offset(), good.header.next_offset());
+            let damaged = RawBatch { header, bytes: bytes.into() };
+            let list = list
+                .into_iter()
+                .map(|(producer_id, first_offset)| AbortedTransaction { producer_id, first_offset });
+            let judged = AbortedTransactions::new(list.collect()).judge(&damaged);
+            assert!(matches!(judged, Err(BatchError::Crc { .. })), "{judged:?}");
+        }
     }
 }
