@@ -54,7 +54,7 @@ impl fmt::Debug for DeadLetters {
 /// A record that could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The record as it came.
+    /// The record as it came. It shares the memory of the batch it came in, which lives as long as this does.
     pub record: Bytes,
     /// Why it could not be decoded.
     pub error: DecodeError,

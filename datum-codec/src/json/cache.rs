@@ -94,12 +94,12 @@ impl ShapeCache {
 
     /// Remembers the shape of a record that fitted none.
     #[cold]
-    pub(super) fn learn(&mut self, input: &[u8], plan: &Plan, form: Form) {
+    pub(super) fn learn(&mut self, input: &[u8], plan: &Plan, form: &Form) {
         let full = self.entries.len() == CAPACITY;
         if full && !self.taken.in_full.is_multiple_of(LEARN_EVERY) {
             return;
         }
-        let Some(shape) = Shape::of(input, plan, &form) else { return };
+        let Some(shape) = Shape::of(input, plan, form) else { return };
         let index = if full { self.longest_unused() } else { self.entries.len() };
         let entry = Entry { shape, successor: index, last_used: self.taken.by_shape };
         if full {
@@ -129,5 +129,5 @@ const LEARN_EVERY: u64 = 16;
 /// After how many misses in a row only the foreseen shape is tried ...
 const PATIENCE: u64 = 64;
 
-/// ... but for each so-manieth record.
+/// ... except that one record in so many is compared with all.
 const RETRY_EVERY: u64 = 8;

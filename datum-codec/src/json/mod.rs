@@ -15,11 +15,12 @@
 //! difference: a borrowed `&str` field accepts a string with escapes, which serde_json refuses.
 //!
 //! # Cost
-//! A record of 465 bytes and 19 fields, nine of them wanted, takes less than a quarter of the time that serde_json
-//! takes for the same struct (`cargo run --release -p datum-codec --features sample --example decode_speed` shows
-//! both). Up to eight shapes are kept, so that alternating ones do not displace each other; each remembers which one
-//! followed it, and that one is tried first. A decoder allocates nothing per record, apart from what owned fields
-//! need; a string with escapes makes it keep a buffer of that string's length.
+//! A record of 465 bytes and 19 fields, nine of them wanted, takes about a third of the time that serde_json takes for
+//! the same struct (`cargo run --release -p datum-codec --features sample --example decode_speed` shows both); parsed
+//! in full, it takes somewhat more than serde_json. Up to eight shapes are kept, so that alternating ones do not
+//! displace each other; each remembers which one followed it, and that one is tried first. A decoder allocates nothing
+//! per record, apart from what owned fields need and what a new shape takes; a string with escapes makes it keep a
+//! buffer of that string's length.
 
 mod cache;
 mod fault;
@@ -39,7 +40,7 @@ use crate::error::DecodeError;
 use crate::projected::{Input, OwnedProjected, Projected, Record, Slot, Unescaped};
 
 use self::cache::ShapeCache;
-use self::parse::Parser;
+use self::parse::{Form, Parser};
 use self::plan::Plan;
 
 /// The JSON format, for records of type `T`. Names decoders; holds nothing.
@@ -58,6 +59,7 @@ impl<T: Projected> Json<T> {
             shapes: ShapeCache::default(),
             slots: vec![Slot::ABSENT; T::FIELDS.len()],
             unescaped: Unescaped::default(),
+            form: Form::default(),
             record: PhantomData,
         }
     }
@@ -87,6 +89,7 @@ pub struct ProjectedJson<T> {
     shapes: ShapeCache,
     slots: Vec<Slot>,
     unescaped: Unescaped,
+    form: Form,
     record: PhantomData<fn() -> T>,
 }
 
@@ -133,9 +136,8 @@ impl<T: Projected> ProjectedJson<T> {
         self.unescaped.clear();
         if !self.shapes.read(bytes, self.plan.fields(), &mut self.slots, &mut self.unescaped) {
             self.unescaped.clear();
-            let parser = Parser::new(bytes, &self.plan, &mut self.slots, &mut self.unescaped);
-            let form = parser.parse()?;
-            self.shapes.learn(bytes, &self.plan, form);
+            Parser::new(bytes, &self.plan, &mut self.slots, &mut self.unescaped, &mut self.form).parse()?;
+            self.shapes.learn(bytes, &self.plan, &self.form);
         }
         Ok(Record { input, unescaped: &self.unescaped, slots: &self.slots, fields: self.plan.fields() })
     }
@@ -148,6 +150,7 @@ impl<T> Clone for ProjectedJson<T> {
             shapes: self.shapes.clone(),
             slots: self.slots.clone(),
             unescaped: Unescaped::default(),
+            form: Form::default(),
             record: PhantomData,
         }
     }

@@ -10,14 +10,26 @@ use super::value::read_value;
 use crate::error::{DecodeError, DecodeReason};
 use crate::projected::{Slot, Unescaped};
 
-/// Where the values of one record lie, between which is its shape.
-#[derive(Debug, Default)]
+/// Where the values of one record lie, between which is its shape. Kept by the decoder and filled anew, so that a full
+/// parse allocates nothing.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Form {
     pub(super) values: Vec<ValueSpan>,
     /// Just behind the record's closing bracket.
     pub(super) end: usize,
     /// Whether an array stood for an object, or there were very many values; such records teach nothing.
     pub(super) unusual: bool,
+    /// Which wanted keys were seen.
+    seen: Vec<bool>,
+}
+
+impl Form {
+    fn clear(&mut self, keys: usize) {
+        self.values.clear();
+        self.unusual = false;
+        self.seen.clear();
+        self.seen.resize(keys, false);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,9 +46,8 @@ pub(super) struct Parser<'p, 'b> {
     plan: &'p Plan,
     slots: &'p mut [Slot],
     unescaped: &'p mut Unescaped,
-    seen: Vec<bool>,
     key: Vec<u8>,
-    form: Form,
+    form: &'p mut Form,
     /// The field a fault would belong to.
     path: Option<&'static str>,
 }
@@ -47,18 +58,19 @@ impl<'p, 'b> Parser<'p, 'b> {
         plan: &'p Plan,
         slots: &'p mut [Slot],
         unescaped: &'p mut Unescaped,
+        form: &'p mut Form,
     ) -> Self {
-        let seen = vec![false; plan.keys()];
-        Self { input, plan, slots, unescaped, seen, key: Vec::new(), form: Form::default(), path: None }
+        form.clear(plan.keys());
+        Self { input, plan, slots, unescaped, key: Vec::new(), form, path: None }
     }
 
     /// Fills the slots, or says what is wrong with the record. Missing fields are left for their types to judge.
-    pub(super) fn parse(mut self) -> Result<Form, DecodeError> {
+    pub(super) fn parse(mut self) -> Result<(), DecodeError> {
         self.slots.fill(Slot::ABSENT);
         match self.record() {
             Ok(end) => {
                 self.form.end = end;
-                Ok(self.form)
+                Ok(())
             }
             Err(fault) => Err(fault.in_field(self.path)),
         }
@@ -108,7 +120,7 @@ impl<'p, 'b> Parser<'p, 'b> {
             return Ok(end);
         };
         let child = &node.children[index];
-        if std::mem::replace(&mut self.seen[child.id], true) {
+        if std::mem::replace(&mut self.form.seen[child.id], true) {
             self.path = Some(self.name_of(child.target));
             return Err(Fault::new(DecodeReason::DuplicateField, at));
         }
