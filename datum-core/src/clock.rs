@@ -124,7 +124,11 @@ impl Timer {
     }
 
     fn poll_real(&mut self, at: Duration, cx: &mut StageCx<'_, '_>) -> Poll<()> {
-        let at = tokio::time::Instant::from_std(*START + at);
+        // Beyond what the machine's clock can show it is never due.
+        let Some(at) = START.checked_add(at) else {
+            return Poll::Pending;
+        };
+        let at = tokio::time::Instant::from_std(at);
         let sleep = self.real.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
         if sleep.deadline() != at {
             sleep.as_mut().reset(at);

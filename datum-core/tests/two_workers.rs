@@ -123,3 +123,17 @@ async fn every_element_of_an_overflowing_buffer_is_delivered_or_counted() {
     assert!(got.is_sorted());
     assert_eq!(got.len() as u64 + lost.load(Ordering::Relaxed), N);
 }
+
+#[tokio::test]
+async fn times_without_end_are_no_trouble() {
+    for limit in [Duration::MAX, Duration::from_secs(u64::MAX - 1), Duration::from_secs(1 << 40)] {
+        let line = Source::from_iter(0..3u64).idle_timeout(limit).completion_timeout(limit);
+        let line = line.backpressure_timeout(limit).grouped_within(2, limit).map_async(1, |group| async {
+            tokio::task::yield_now().await;
+            group
+        });
+        assert_eq!(within(line.run_with(Sink::collect()).unwrap()).await, [vec![0, 1], vec![2]]);
+        let line = Source::from_iter(0..1u64).throttle(Rate::new(1, limit)).initial_timeout(limit);
+        assert_eq!(within(line.run_with(Sink::collect()).unwrap()).await, [0]);
+    }
+}
