@@ -271,3 +271,33 @@ fn no_parallelism_is_no_line() {
     let error = line.run_with_on(Sink::collect(), &rt.materializer()).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::InvalidArgument { stage: "map_async", .. }));
 }
+
+/// A future that waits while slots are free and the upstream has nothing: its wake alone brings the stage back.
+#[test]
+fn a_waiting_future_wakes_its_stage() {
+    for form in 0..3 {
+        let mut rt = TestRuntime::new(1);
+        let m = rt.materializer();
+        let (source, line) = source_probe::<u64>();
+        let (clock, done) = (rt.clock().clone(), Arc::new(AtomicU64::new(0)));
+        let count = done.clone();
+        let f = move |_: u64| {
+            let (nap, count) = (sleep(&clock, MS), count.clone());
+            async move {
+                nap.await;
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let _running = match form {
+            0 => line.map_async(4, f).checked("map_async").run_with_on(Sink::ignore(), &m).unwrap(),
+            1 => line.map_async_unordered(4, f).checked("unordered").run_with_on(Sink::ignore(), &m).unwrap(),
+            _ => line.run_with_on(Sink::foreach_async(4, f), &m).unwrap(),
+        };
+        rt.run();
+        for n in 1..4 {
+            source.push(n);
+            rt.run();
+            assert_eq!(done.load(Ordering::Relaxed), n, "form {form}");
+        }
+    }
+}
