@@ -19,6 +19,10 @@ use support::produce::{Transaction, values, write_values};
 fn broker() -> Option<String> {
     let broker = std::env::var("DATUM_TEST_KAFKA").ok();
     if broker.is_none() {
+        assert!(
+            std::env::var_os("DATUM_TEST_REQUIRE_KAFKA").is_none(),
+            "a broker is required and none is named"
+        );
         eprintln!("skipped: DATUM_TEST_KAFKA is not set");
     }
     broker

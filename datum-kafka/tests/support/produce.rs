@@ -47,9 +47,8 @@ pub async fn write(
     loop {
         match try_write(cluster, partition, batch.clone(), transactional_id).await {
             Ok(offset) => return offset,
-            Err(code) => {
-                let subject = datum_kafka::Subject::Partition(partition.clone());
-                retry.wait(datum_kafka::KafkaError::broker(code, produce::NAME, subject)).await.unwrap();
+            Err(error) => {
+                retry.wait(error).await.unwrap();
                 cluster.refresh().await.unwrap();
             }
         }
@@ -61,10 +60,10 @@ async fn try_write(
     partition: &TopicPartition,
     batch: Vec<u8>,
     transactional_id: Option<&str>,
-) -> Result<i64, datum_kafka::ErrorCode> {
-    let (leader, _) = cluster.leader(partition).await.unwrap();
-    let connection = cluster.connection(leader, Purpose::Data).await.unwrap();
-    let version = connection.version_between(produce::KEY, produce::NAME, 3, 11).unwrap();
+) -> datum_kafka::Result<i64> {
+    let (leader, _) = cluster.leader(partition).await?;
+    let connection = cluster.connection(leader, Purpose::Data).await?;
+    let version = connection.version_between(produce::KEY, produce::NAME, 3, 11)?;
     let request = ProduceRequest {
         transactional_id: transactional_id.map(Into::into),
         acks: -1,
@@ -83,11 +82,11 @@ async fn try_write(
             body: request.encode(version).unwrap(),
             waits: Duration::ZERO,
         })
-        .await
-        .unwrap();
+        .await?;
     let response = ProduceResponse::decode(version, &body).unwrap();
     let produced = &response.topics[0].partitions[0];
-    produced.error.into_result().map(|()| produced.base_offset)
+    let refused = |code| datum_kafka::KafkaError::broker(code, produce::NAME, partition.clone().into());
+    produced.error.into_result().map(|()| produced.base_offset).map_err(refused)
 }
 
 /// Plain records.
