@@ -266,6 +266,11 @@ impl Group {
         if let Some(ticket) = gone.sync {
             out.push((ticket, Answer::Sync(Err(Code::UnknownMemberId))));
         }
+        self.changed(now, out);
+    }
+
+    /// Somebody has gone, if only a member that was announced: Kafka has the rest rebalance for that too.
+    pub(crate) fn changed(&mut self, now: i64, out: &mut Outbox) {
         match self.state {
             State::PreparingRebalance => self.complete_if_all_joined(now, out),
             State::CompletingRebalance | State::Stable => self.rebalance(now, 0, out),

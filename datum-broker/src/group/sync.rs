@@ -86,7 +86,7 @@ impl Groups {
             None => member.to_owned(),
         };
         if group.pending.remove(&id).is_some() {
-            group.complete_if_all_joined(now, outbox);
+            group.changed(now, outbox);
             return Ok(());
         }
         if !group.members.contains_key(&id) {

@@ -29,6 +29,9 @@ crate::cases! {
     a_group_of_two_waits_for_both
     a_follower_waits_for_the_leader
     a_leaving_member_starts_a_rebalance
+    a_leader_that_joins_again_starts_a_rebalance_and_a_follower_does_not
+    a_follower_with_another_subscription_starts_a_rebalance
+    an_announced_member_may_leave
     a_silent_member_is_put_out
     a_member_that_does_not_rejoin_is_put_out
     generations_are_checked
@@ -317,6 +320,49 @@ fn a_leaving_member_starts_a_rebalance(target: &Target) {
     assert_eq!(second.sync(&[]).error_code, 27);
     let answer = second.join();
     assert_eq!((answer.generation_id, &*answer.leader), (3, second.id.as_str()), "it leads now");
+}
+
+fn a_leader_that_joins_again_starts_a_rebalance_and_a_follower_does_not(target: &Target) {
+    let (mut first, mut second) = two(target, &target.name("group"));
+    synced(&mut first, &mut second);
+    let answer = second.join();
+    assert_eq!(
+        (answer.error_code, answer.generation_id, answer.members.len()),
+        (0, 2, 0),
+        "nothing has changed"
+    );
+    assert_eq!((first.heartbeat(), second.heartbeat()), (0, 0));
+    first.send_join();
+    until("the follower is told", || (second.heartbeat() == 27).then_some(()));
+    assert!(first.client.is_silent());
+    assert_eq!(second.join().generation_id, 3);
+    assert_eq!(first.joined().members.len(), 2);
+    let repeated = second.join();
+    assert_eq!(repeated.generation_id, 3, "while the assignment is awaited as well");
+    assert_eq!(first.join().members.len(), 2);
+}
+
+fn a_follower_with_another_subscription_starts_a_rebalance(target: &Target) {
+    let (mut first, mut second) = two(target, &target.name("group"));
+    synced(&mut first, &mut second);
+    second.subscription = subscription("another-topic");
+    second.send_join();
+    until("the leader is told", || (first.heartbeat() == 27).then_some(()));
+    let answer = first.join();
+    assert_eq!(second.joined().generation_id, 3);
+    let told = answer.members.iter().find(|member| *member.member_id == *second.id).expect("both are told");
+    assert_eq!(told.metadata, second.subscription);
+}
+
+fn an_announced_member_may_leave(target: &Target) {
+    let group = target.name("group");
+    let mut first = Member::alone(target, &group);
+    let mut second = Member::new(target, &group);
+    second.introduce();
+    assert_eq!(second.leave(), 0);
+    until("the first is told, though nobody came", || (first.heartbeat() == 27).then_some(()));
+    let request = second.join_request();
+    assert_eq!(second.client.call(9, &request).error_code, 25, "its id is no more");
 }
 
 fn a_silent_member_is_put_out(target: &Target) {

@@ -11,7 +11,7 @@ use kafka_protocol::messages::{
 
 use crate::batch::{Batch, read};
 use crate::client::{Client, settled, text, topic_name, until};
-use crate::group::{Member, committed};
+use crate::group::{Member, commit, committed};
 use crate::target::Target;
 
 crate::cases! {
@@ -31,6 +31,9 @@ crate::cases! {
     the_second_protocol_adds_by_writing
     the_second_protocol_raises_the_epoch_with_each_end
     an_abort_of_nothing_raises_the_epoch
+    a_commit_outside_comes_before_or_after_the_transactions
+    a_transaction_may_span_topics
+    sequences_inside_transactions_are_checked
 }
 
 /// Codes that pass while a coordinator loads, or the last transaction is being completed.
@@ -432,4 +435,56 @@ fn an_abort_of_nothing_raises_the_epoch(target: &Target) {
     assert_eq!(producer.epoch, 1);
     assert_eq!(settled("it is completed", &PASSING, || producer.end(5, false)), 0);
     assert_eq!(producer.epoch, 2);
+}
+
+fn a_commit_outside_comes_before_or_after_the_transactions(target: &Target) {
+    let topic = target.topic(1, &[]);
+    let group = target.name("group");
+    let mut producer = Producer::new(target);
+    let mut client = target.client();
+    client.coordinator(&group, 0);
+    assert_eq!(producer.add_group(&group), 0);
+    assert_eq!(producer.commit_offset(3, &group, ("", -1), &topic, 5), 0);
+    assert_eq!(commit(&mut client, &group, ("", -1), &topic, 9, ""), 0);
+    assert_eq!(committed(&mut client, &group, &topic, false).1, 9);
+    assert_eq!(producer.end(3, true), 0);
+    let found = until("the offsets are stable", || {
+        Some(committed(&mut client, &group, &topic, true)).filter(|found| found.0 == 0)
+    });
+    assert_eq!(found.1, 9, "the later commit stays");
+}
+
+fn a_transaction_may_span_topics(target: &Target) {
+    let (one, two) = (target.topic(1, &[]), target.topic(1, &[]));
+    let mut producer = Producer::new(target);
+    producer.begin(&one);
+    producer.begin(&two);
+    assert_eq!(producer.write(9, &one), 0);
+    producer.sequence = 0;
+    assert_eq!(producer.write(9, &two), 0);
+    assert_eq!(producer.end(3, true), 0);
+    stable(target, &one, 2);
+    stable(target, &two, 2);
+}
+
+fn sequences_inside_transactions_are_checked(target: &Target) {
+    let topic = target.topic(1, &[]);
+    let mut producer = Producer::new(target);
+    assert_eq!(settled("the write begins it", &PASSING, || producer.write(12, &topic)), 0);
+    producer.sequence = 5;
+    assert_eq!(producer.write(12, &topic), 45, "a gap");
+    producer.sequence = 0;
+    assert_eq!(producer.write(12, &topic), 0, "the same again is no error");
+    assert_eq!(target.client().list_offset(&topic, -1, false).2, 1);
+    assert_eq!(producer.end(5, true), 0);
+    stable(target, &topic, 2);
+    producer.sequence = 1;
+    assert_eq!(
+        settled("the next one", &PASSING, || producer.write(12, &topic)),
+        45,
+        "a new epoch begins at 0"
+    );
+    producer.sequence = 0;
+    assert_eq!(producer.write(12, &topic), 0);
+    assert_eq!(producer.end(5, false), 0);
 }
