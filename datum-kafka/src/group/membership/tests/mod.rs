@@ -1,6 +1,7 @@
 //! The machine alone, answered by hand; and whole groups in virtual time against a model of the coordinator.
 
 mod codes;
+mod world;
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Assigned, CallId, Event, JoinAnswer, Membership, MembershipConfig, Output, Request, Response, Revoke,
+    Assigned, CallId, Event, JoinAnswer, Membership, MembershipConfig, Offer, Output, Request, Response, Revoke,
     SyncAnswer, Trouble,
 };
 use crate::{
