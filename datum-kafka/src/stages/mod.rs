@@ -1,5 +1,7 @@
 //! Kafka in streams: sources and sinks of the engine.
 
+mod sink;
 mod source;
 
+pub use sink::{KafkaSink, KafkaSinkLogic, KafkaSinks, Outgoing, kafka_sink};
 pub use source::{Committable, CommittableRecord, KafkaSource, KafkaSourceStage, KafkaSources, kafka_source};

@@ -1,5 +1,6 @@
 //! Scenarios of producing and of transactions that hold on any broker, and how to read what they wrote.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests too")]
+#![allow(dead_code, reason = "each suite uses some of it")]
 
 use std::{
     collections::BTreeMap,

@@ -10,8 +10,8 @@ use std::{
 };
 
 use super::{
-    Assigned, CallId, Event, JoinAnswer, Membership, MembershipConfig, Offer, Output, Request, Response, Revoke,
-    SyncAnswer, Trouble,
+    Assigned, CallId, Event, JoinAnswer, Membership, MembershipConfig, Offer, Output, Request, Response,
+    Revoke, SyncAnswer, Trouble,
 };
 use crate::{
     group::{Assignor, CooperativeSticky, GroupError, GroupMember, MemberAssignment, Range, TopicPartition},
