@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use datum_codec::stages::Payload;
 use datum_core::blueprint::{Blueprint, Built, Unset};
 use datum_core::error::StreamError;
 use datum_core::materializer::Materializer;
@@ -130,6 +131,19 @@ impl<T> Committable<T> {
     /// Says that the record is done. False if that had no effect: it was done before, or the partition is no longer ours.
     pub fn ack(&self) -> bool {
         self.ack.ack()
+    }
+}
+
+/// So `.decode(..)` reads the value and keeps the record's place and acknowledgement beside what it made of it.
+impl Payload for CommittableRecord {
+    type With<T: Send + 'static> = Committable<T>;
+
+    fn payload(&self) -> &Bytes {
+        &self.value
+    }
+
+    fn with<T: Send + 'static>(self, value: T) -> Committable<T> {
+        self.map(|_| value)
     }
 }
 

@@ -286,7 +286,7 @@ fn under_loss_and_forgetful_brokers_nothing_is_written_twice_or_out_of_order() {
                     match effect {
                         Effect::Acked { batch, .. } => acked.push(batch.0),
                         Effect::Failed { batch, possibly_written, .. } => {
-                            failed.push((batch.0, possibly_written))
+                            failed.push((batch.0, possibly_written));
                         }
                         Effect::Split { .. } | Effect::Refresh | Effect::NeedIdentity => {}
                     }
