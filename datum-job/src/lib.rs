@@ -20,14 +20,18 @@
 //! - [`restore`]: from committed offsets and log bounds to a start, or to a refusal that says why.
 //! - [`protocol`]: ownership, fencing and the transaction, as a machine that asks for requests and is told the answers.
 //!
-//! Time is passed in everywhere, in milliseconds since the epoch, so that all of it runs in virtual time under test.
+//! - [`run`]: the same over a real cluster.
+//!
+//! Time is passed into the machines, in milliseconds since the epoch, so that all of them run in virtual time under test.
 
 pub mod machine;
 pub mod protocol;
 pub mod restore;
+pub mod run;
 pub mod stored;
 
 mod settings;
 
 pub use machine::{Content, Cut, Fate, Machine, Payload, Reason, Side, SideKind};
+pub use run::{JobError, JobLogic, JobObserver, JobPoint, JobReport, RunSettings, WindowJob};
 pub use settings::{JobSettings, Mode, SettingsError};

@@ -96,6 +96,18 @@ pub struct Counters {
     pub replayed: u64,
 }
 
+impl Counters {
+    /// Adds what another machine has counted.
+    pub fn add(&mut self, other: Self) {
+        self.accepted += other.accepted;
+        self.filtered += other.filtered;
+        self.late += other.late;
+        self.undecodable += other.undecodable;
+        self.ahead += other.ahead;
+        self.replayed += other.replayed;
+    }
+}
+
 /// Where a partition ends for [`Machine::stop_at_end`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {

@@ -331,6 +331,12 @@ impl<P: Payload, F: FnMut() -> P> Driver<P, F> {
         }
     }
 
+    /// Whether the answer to the request with `ticket` is still waited for: an assignment or a loss makes it void.
+    #[must_use]
+    pub fn awaits(&self, ticket: Ticket) -> bool {
+        self.out.is_some_and(|(out, _)| out == ticket)
+    }
+
     /// The outcome of the request with `ticket`.
     pub fn answer(&mut self, ticket: Ticket, answer: Answer, now: Millis) {
         let Some((_, request)) = self.out.filter(|(t, _)| *t == ticket) else { return };

@@ -1,0 +1,654 @@
+//! The loop: group events, answers, batches, time.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use datum_core::clock::Clock;
+use datum_kafka::cluster::Cluster;
+use datum_kafka::consumer::{Consumer, RecordsBatch};
+use datum_kafka::group::membership::{Assigned, MembershipConfig};
+use datum_kafka::group::{CommitOffset, Group, GroupEvent, GroupEvents, GroupIdentity, Offsets};
+use datum_kafka::producer::{Producer, ProducerRecord};
+use datum_kafka::{Isolation, KafkaError, KafkaErrorKind, OffsetReset, TopicPartition};
+use datum_window::Millis;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::facts::{self, GROUP_HEADER, PARTITION_HEADER, Question, partition};
+use super::group::JobAssignor;
+use super::requests::{self, Finished, Outcome};
+use super::unit::Unit;
+use super::{JobError, JobLogic, JobObserver, JobReport, LogicCut, Progress, RunSettings};
+use crate::machine::MachineError;
+use crate::protocol::{Answer, Delivery, DriverSettings, Ended, Lost, Next, Request, Role, Ticket};
+use crate::settings::{JobSettings, Mode};
+
+/// How often fetch answers are looked at when nothing else happens.
+const TICK: Duration = Duration::from_millis(50);
+/// How many ticks pass between two reports of progress.
+const TICKS_PER_PROGRESS: u32 = 4;
+/// The first wait before the group is asked to form again after a loss; it doubles, up to the longest.
+const REJOIN_PAUSE: Millis = 50;
+const LONGEST_REJOIN_PAUSE: Millis = 5_000;
+
+/// Units by partition; the exclusive owner's has none.
+type Key = Option<u32>;
+type Task = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+enum Done {
+    Request {
+        key: Key,
+        ticket: Ticket,
+        request: Request,
+        finished: Finished,
+    },
+    /// How many partitions the topic has.
+    Counted(Result<u32, KafkaError>),
+    Grown {
+        partition: u32,
+        start: Result<i64, KafkaError>,
+    },
+}
+
+pub(super) struct Work<L: JobLogic> {
+    run: RunSettings,
+    driver: DriverSettings,
+    logic: L,
+    observer: Arc<dyn JobObserver>,
+    topic: Arc<str>,
+    cluster: Cluster,
+    group: Group,
+    events: GroupEvents,
+    assignor: JobAssignor,
+    consumer: Consumer,
+    /// Writes output outside of transactions.
+    plain: Option<Arc<Producer>>,
+    units: BTreeMap<Key, Unit<L>>,
+    tasks: FuturesUnordered<Task>,
+    clock: Clock,
+    report: JobReport,
+    counting: bool,
+    counted_at: Millis,
+    ticks: u32,
+    stopping: bool,
+}
+
+impl<L: JobLogic> Work<L> {
+    pub(super) async fn start(
+        run: RunSettings,
+        job: JobSettings,
+        logic: L,
+        observer: Arc<dyn JobObserver>,
+    ) -> Result<Self, JobError> {
+        let topic = run.topic()?;
+        let cluster = Cluster::connect(run.input.client.clone()).await?;
+        let mut input = run.input.clone();
+        input.topics.clear();
+        input.isolation = Isolation::ReadCommitted;
+        input.offset_reset = OffsetReset::None;
+        let consumer = Consumer::on(cluster.clone(), &input)?;
+        let plain = match run.delivery {
+            Delivery::ExactlyOnce => None,
+            Delivery::AtLeastOnce => Some(Arc::new(Producer::connect(run.output.clone()).await?)),
+        };
+        let assignor = JobAssignor::new(topic.clone(), job.mode, job.hash);
+        let (group, events) = Group::join(cluster.clone(), membership(&run, &topic, &assignor));
+        let driver =
+            DriverSettings { delivery: run.delivery, ending: run.ending, ..DriverSettings::new(job) };
+        Ok(Self {
+            run,
+            driver,
+            logic,
+            observer,
+            topic,
+            cluster,
+            group,
+            events,
+            assignor,
+            consumer,
+            plain,
+            units: BTreeMap::new(),
+            tasks: FuturesUnordered::new(),
+            clock: Clock::real(),
+            report: JobReport::default(),
+            counting: false,
+            counted_at: 0,
+            ticks: 0,
+            stopping: false,
+        })
+    }
+
+    pub(super) async fn run(mut self, stop: impl Future<Output = ()> + Send) -> Result<JobReport, JobError> {
+        let mut stop = pin!(stop);
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let wake = self.advance()?;
+            if self.is_over() {
+                break;
+            }
+            let reading = self.units.values().any(|unit| unit.driver.wants_input());
+            tokio::select! {
+                biased;
+                event = self.events.next() => self.heard(event)?,
+                Some(done) = self.tasks.next(), if !self.tasks.is_empty() => self.done(done)?,
+                () = &mut stop, if !self.stopping => self.stop(),
+                _ = tick.tick() => self.look(),
+                () = tokio::time::sleep(wake.unwrap_or(TICK)), if wake.is_some() => {}
+                batch = self.consumer.next(), if reading => self.fold(batch)?,
+            }
+        }
+        self.leave().await
+    }
+
+    fn now(&self) -> Millis {
+        Millis::try_from(self.clock.unix().as_millis()).unwrap_or(Millis::MAX)
+    }
+
+    /// Lets every driver go as far as it can. Gives how long until one wants to go on by itself, if that is sooner than
+    /// the next look.
+    fn advance(&mut self) -> Result<Option<Duration>, JobError> {
+        let now = self.now();
+        let mut wake = None;
+        let keys: Vec<Key> = self.units.keys().copied().collect();
+        for key in keys {
+            wake = earlier(wake, self.advance_unit(key, now)?);
+        }
+        let wait = wake.map(|at| Duration::from_millis(u64::try_from(at.saturating_sub(now)).unwrap_or(0)));
+        Ok(wait.filter(|wait| *wait < TICK))
+    }
+
+    fn advance_unit(&mut self, key: Key, now: Millis) -> Result<Option<Millis>, JobError> {
+        loop {
+            let Some(unit) = self.units.get_mut(&key) else { return Ok(None) };
+            if unit.ended.is_some() {
+                return Ok(None);
+            }
+            unit.note();
+            let next = unit.driver.poll(now);
+            unit.follow(&mut self.consumer, &self.topic);
+            match next {
+                Next::Send(ticket, request) => self.request(key, ticket, request),
+                Next::Wait(at) => return Ok(at),
+                Next::Rejoin(lost) => return self.rejoin(key, lost, now),
+                Next::Ended(ended) => {
+                    unit.producer = None;
+                    unit.ended = Some(ended);
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Asks the group to form again after a loss, with a pause that grows while nothing is committed.
+    fn rejoin(&mut self, key: Key, lost: Lost, now: Millis) -> Result<Option<Millis>, JobError> {
+        if let Lost::Input(error @ MachineError::CountChanged { .. }) = lost {
+            return Err(JobError::Machine(error));
+        }
+        let Some(unit) = self.units.get_mut(&key) else { return Ok(None) };
+        if unit.rejoining {
+            return Ok(None);
+        }
+        let at = *unit.rejoin_at.get_or_insert_with(|| {
+            tracing::warn!(topic = %self.topic, partition = ?key, reason = %lost, "recovers from what is committed");
+            let pause = REJOIN_PAUSE.saturating_mul(1 << unit.losses.min(10)).min(LONGEST_REJOIN_PAUSE);
+            now.saturating_add(pause)
+        });
+        if now < at {
+            return Ok(Some(at));
+        }
+        unit.rejoin_at = None;
+        unit.rejoining = true;
+        unit.losses = unit.losses.saturating_add(1);
+        unit.producer = None;
+        self.report.recoveries += 1;
+        metrics::counter!("datum_job_recoveries_total").increment(1);
+        self.assignor.owns_since(None);
+        self.group.rejoin("a job's owner recovers from what is committed");
+        Ok(None)
+    }
+
+    fn request(&mut self, key: Key, ticket: Ticket, request: Request) {
+        let task = self.task(key, request);
+        self.tasks.push(Box::pin(async move {
+            let finished = task.await;
+            Done::Request { key, ticket, request, finished }
+        }));
+    }
+
+    fn task(&mut self, key: Key, request: Request) -> Pin<Box<dyn Future<Output = Finished> + Send>> {
+        let answered = |outcome: Outcome| Finished { outcome, producer: None };
+        let now_stale = move || -> Pin<Box<dyn Future<Output = Finished> + Send>> {
+            Box::pin(async move { answered(Answer::StaleGeneration.into()) })
+        };
+        let limit = self.run.request_limit;
+        let observer = self.observer.clone();
+        let group = self.group.clone();
+        match request {
+            Request::InitProducer => {
+                let mut settings = self.run.output.clone().transaction_timeout(self.run.transaction_timeout);
+                settings.transactional_id = Some(self.transactional_id(key));
+                Box::pin(requests::init(settings))
+            }
+            Request::Facts => {
+                let question = self.question(key);
+                Box::pin(async move { answered(requests::ask(question, limit).await) })
+            }
+            Request::Confirm { generation } => {
+                Box::pin(async move { answered(requests::confirm(group, generation, limit).await) })
+            }
+            Request::Produce => {
+                let records = self.output(key);
+                match (self.take_producer(key), &self.plain) {
+                    (Some(producer), _) => Box::pin(requests::produce(producer, records, observer)),
+                    (None, Some(plain)) => {
+                        let plain = plain.clone();
+                        Box::pin(
+                            async move { answered(requests::produce_plain(plain, records, observer).await) },
+                        )
+                    }
+                    (None, None) => no_producer(),
+                }
+            }
+            Request::CommitOffsets { generation } => {
+                let offsets = self.offsets(key);
+                if self.run.delivery == Delivery::AtLeastOnce {
+                    return Box::pin(async move {
+                        answered(requests::commit_plain(group, offsets, limit, observer).await)
+                    });
+                }
+                let Some(identity) = self.identity(generation) else { return now_stale() };
+                match self.take_producer(key) {
+                    Some(producer) => {
+                        Box::pin(requests::commit_offsets(producer, offsets, group, identity, observer))
+                    }
+                    None => no_producer(),
+                }
+            }
+            Request::EndTransaction => match self.take_producer(key) {
+                Some(producer) => Box::pin(requests::end(producer, observer)),
+                None => no_producer(),
+            },
+        }
+    }
+
+    fn take_producer(&mut self, key: Key) -> Option<datum_kafka::transaction::TransactionalProducer> {
+        self.units.get_mut(&key).and_then(|unit| unit.producer.take())
+    }
+
+    /// Who this member is, if it is in that generation.
+    fn identity(&self, generation: i32) -> Option<GroupIdentity> {
+        self.group.identity().filter(|identity| identity.generation == generation)
+    }
+
+    /// `{group}`, or `{group}/{topic}/{partition}` when co-partitioned.
+    fn transactional_id(&self, key: Key) -> Arc<str> {
+        let group = self.run.group();
+        match key {
+            None => group,
+            Some(partition) => format!("{group}/{}/{partition}", self.topic).into(),
+        }
+    }
+
+    fn question(&self, key: Key) -> Question {
+        Question {
+            cluster: self.cluster.clone(),
+            group: self.run.group(),
+            topic: self.topic.clone(),
+            only: key,
+            input: self.run.input.clone(),
+            output: self.run.output.client.clone(),
+            output_topics: self.run.output_topics.clone(),
+            reset: self.run.reset,
+        }
+    }
+
+    fn cut(&self, key: Key) -> Option<&LogicCut<L>> {
+        self.units.get(&key)?.driver.cut()
+    }
+
+    fn output(&mut self, key: Key) -> Vec<ProducerRecord> {
+        let mut records = Vec::new();
+        // The cut is the driver's until it is committed, so that it can be written again.
+        if let Some(cut) = self.units.get(&key).and_then(|unit| unit.driver.cut()) {
+            self.logic.write(cut, &mut records);
+        }
+        self.report.output += u64::try_from(records.len()).unwrap_or(0);
+        let group = self.run.group();
+        for record in &mut records {
+            let name = |bytes: &'static [u8]| bytes::Bytes::from_static(bytes);
+            record.headers.push((name(GROUP_HEADER), Some(group.as_bytes().to_vec().into())));
+            if let Some(partition) = key {
+                record.headers.push((name(PARTITION_HEADER), Some(partition.to_string().into())));
+            }
+        }
+        records
+    }
+
+    fn offsets(&self, key: Key) -> Offsets {
+        let Some(cut) = self.cut(key) else { return Offsets::new() };
+        let stored = cut.offsets.iter();
+        stored
+            .map(|(number, state)| {
+                let commit =
+                    CommitOffset { offset: state.low, leader_epoch: -1, metadata: state.to_text().into() };
+                (partition(&self.topic, *number), commit)
+            })
+            .collect()
+    }
+
+    fn done(&mut self, done: Done) -> Result<(), JobError> {
+        match done {
+            Done::Request { key, ticket, request, finished } => self.answered(key, ticket, request, finished),
+            Done::Counted(count) => {
+                self.counting = false;
+                match count {
+                    Ok(count) => self.counted(count),
+                    Err(error) => {
+                        tracing::warn!(%error, topic = %self.topic, "metadata could not be fetched")
+                    }
+                }
+                Ok(())
+            }
+            Done::Grown { partition: number, start: Ok(offset) } => self.grown(number, offset),
+            Done::Grown { start: Err(error), .. } => {
+                // It is asked for again with the next count.
+                tracing::warn!(%error, topic = %self.topic, "the start of a new partition could not be had");
+                Ok(())
+            }
+        }
+    }
+
+    fn answered(
+        &mut self,
+        key: Key,
+        ticket: Ticket,
+        request: Request,
+        finished: Finished,
+    ) -> Result<(), JobError> {
+        let now = self.now();
+        let Some(unit) = self.units.get_mut(&key).filter(|unit| unit.driver.awaits(ticket)) else {
+            // An assignment or a loss came in between: whatever it was about is decided elsewhere.
+            return Ok(());
+        };
+        let answer = match finished.outcome {
+            Outcome::Answer(answer) => answer,
+            Outcome::Fatal(error) => return Err(error),
+        };
+        if finished.producer.is_some() {
+            unit.producer = finished.producer;
+        }
+        let last = match self.run.delivery {
+            Delivery::ExactlyOnce => matches!(request, Request::EndTransaction),
+            Delivery::AtLeastOnce => matches!(request, Request::CommitOffsets { .. }),
+        };
+        if last
+            && matches!(answer, Answer::Done)
+            && let Some(cut) = unit.driver.cut()
+        {
+            self.report.commits += 1;
+            self.report.windows += u64::try_from(cut.closed.len()).unwrap_or(0);
+            unit.losses = 0;
+            self.logic.committed(cut);
+        }
+        unit.note();
+        let starts = unit.starts;
+        unit.driver.answer(ticket, answer, now);
+        unit.follow(&mut self.consumer, &self.topic);
+        if unit.starts != starts {
+            self.observer.started(unit.starts);
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, event: Option<GroupEvent>) -> Result<(), JobError> {
+        match event {
+            Some(GroupEvent::Assigned { assigned, .. }) => self.assigned(&assigned),
+            Some(GroupEvent::Revoke(revoke)) => {
+                // Nothing is in doubt that the next owner would not find: what is not committed is read again.
+                self.give_up(revoke.partitions.iter());
+                self.group.drained(revoke.drain);
+                Ok(())
+            }
+            Some(GroupEvent::Lost { partitions, reason }) => {
+                tracing::warn!(topic = %self.topic, %reason, "partitions were lost");
+                self.give_up(partitions.iter());
+                Ok(())
+            }
+            Some(GroupEvent::Failed(error)) => {
+                Err(self.assignor.take_refused().map_or_else(|| error.into(), Into::into))
+            }
+            // Only after a call to leave, which this loop does not make.
+            None | Some(_) => Ok(()),
+        }
+    }
+
+    fn assigned(&mut self, assigned: &Assigned) -> Result<(), JobError> {
+        let assignment = self.assignor.read(&assigned.user_data, &assigned.partitions, &[])?;
+        let keys: Vec<Key> = match (assignment.role, assignment.mode) {
+            (Role::Owner, Mode::Exclusive) => vec![None],
+            (Role::Owner, Mode::CoPartitioned) => assignment.partitions.iter().map(|p| Some(*p)).collect(),
+            _ => Vec::new(),
+        };
+        tracing::info!(topic = %self.topic, generation = assigned.generation, role = ?assignment.role, partitions = ?assignment.partitions, "assigned");
+        for (key, unit) in &mut self.units {
+            if !keys.contains(key) {
+                unit.driver.revoked();
+                unit.producer = None;
+            }
+        }
+        for key in &keys {
+            let unit = self.units.entry(*key).or_insert_with(|| {
+                let make = Box::new(self.logic.payloads());
+                Unit::new(*key, self.driver.clone(), make)
+            });
+            unit.rejoining = false;
+            unit.rejoin_at = None;
+            if self.stopping {
+                unit.driver.stop();
+            }
+            unit.driver.assigned(assigned.generation);
+        }
+        self.assignor.owns_since((!keys.is_empty()).then_some(assigned.generation));
+        self.follow_all();
+        Ok(())
+    }
+
+    fn give_up<'a>(&mut self, partitions: impl Iterator<Item = &'a TopicPartition>) {
+        for tp in partitions {
+            let number = u32::try_from(tp.partition).ok();
+            for (key, unit) in &mut self.units {
+                if key.is_none() || *key == number {
+                    unit.driver.revoked();
+                    unit.producer = None;
+                }
+            }
+        }
+        if !self.units.values().any(|unit| unit.driver.generation().is_some()) {
+            self.assignor.owns_since(None);
+        }
+        self.follow_all();
+    }
+
+    fn follow_all(&mut self) {
+        for unit in self.units.values_mut() {
+            unit.follow(&mut self.consumer, &self.topic);
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopping = true;
+        for unit in self.units.values_mut() {
+            unit.driver.stop();
+        }
+    }
+
+    fn fold(&mut self, batch: Result<RecordsBatch, KafkaError>) -> Result<(), JobError> {
+        let now = self.now();
+        match batch {
+            Ok(batch) => {
+                let key = self.key_of(batch.partition());
+                match self.units.get_mut(&key) {
+                    Some(unit) => unit.fold(&mut self.logic, &batch, now),
+                    None => Ok(()),
+                }
+            }
+            Err(error) => match error.kind() {
+                KafkaErrorKind::OffsetOutOfRange { partition, position, log_start, .. } => {
+                    let key = self.key_of(partition);
+                    let number = u32::try_from(partition.partition).unwrap_or(u32::MAX);
+                    let lost = MachineError::BelowLogStart {
+                        partition: number,
+                        position: *position,
+                        log_start: *log_start,
+                    };
+                    if let Some(unit) = self.units.get_mut(&key) {
+                        unit.driver.input_failed(lost);
+                        unit.follow(&mut self.consumer, &self.topic);
+                    }
+                    Ok(())
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    fn key_of(&self, tp: &TopicPartition) -> Key {
+        match self.driver.job.mode {
+            Mode::Exclusive => None,
+            Mode::CoPartitioned => u32::try_from(tp.partition).ok(),
+        }
+    }
+
+    /// Looks at fetch answers, counts partitions, reports progress.
+    fn look(&mut self) {
+        let now = self.now();
+        for unit in self.units.values_mut() {
+            unit.look(now);
+            unit.follow(&mut self.consumer, &self.topic);
+        }
+        let interval = Millis::try_from(self.run.metadata_interval.as_millis()).unwrap_or(Millis::MAX);
+        let reading = self.units.values().any(Unit::is_reading);
+        if reading && !self.counting && now.saturating_sub(self.counted_at) >= interval {
+            self.counting = true;
+            self.counted_at = now;
+            let (cluster, topic) = (self.cluster.clone(), self.topic.clone());
+            self.tasks.push(Box::pin(async move {
+                let metadata = cluster.refresh().await;
+                Done::Counted(
+                    metadata
+                        .map(|m| u32::try_from(m.partition_count(&topic).unwrap_or(0)).unwrap_or(u32::MAX)),
+                )
+            }));
+        }
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks.is_multiple_of(TICKS_PER_PROGRESS) {
+            self.observer.progress(&self.progress());
+        }
+    }
+
+    fn counted(&mut self, count: u32) {
+        let Some(known) =
+            self.units.values().filter_map(|u| Some(u.driver.machine()?.partition_count())).max()
+        else {
+            return;
+        };
+        for number in known..count {
+            let (cluster, tp) = (self.cluster.clone(), partition(&self.topic, number));
+            self.tasks.push(Box::pin(async move {
+                let start = facts::log_start(&cluster, &tp).await;
+                Done::Grown { partition: number, start }
+            }));
+        }
+    }
+
+    fn grown(&mut self, number: u32, offset: i64) -> Result<(), JobError> {
+        let tp = partition(&self.topic, number);
+        for unit in self.units.values_mut() {
+            unit.grow(&tp, number, offset, &mut self.consumer).map_err(JobError::Machine)?;
+        }
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress {
+        let mut progress = Progress { windows: self.report.windows, ..Progress::default() };
+        for unit in self.units.values() {
+            progress.counters.add(unit.counters());
+            let seen = unit.seen();
+            progress.lag.behind += seen.lag.behind;
+            progress.lag.replay += seen.lag.replay;
+            progress.open_windows += u64::try_from(seen.open_windows).unwrap_or(0);
+        }
+        progress
+    }
+
+    fn is_over(&self) -> bool {
+        let ended = self.units.values().filter(|unit| unit.ended.is_some()).count();
+        let running = self
+            .units
+            .values()
+            .any(|unit| unit.ended.is_none() && (unit.driver.generation().is_some() || unit.rejoining));
+        !running && (self.stopping || ended > 0)
+    }
+
+    async fn leave(mut self) -> Result<JobReport, JobError> {
+        let limit = self.run.leave_limit;
+        let (group, goodbye) = (self.group.clone(), self.group.clone());
+        let events = &mut self.events;
+        let served = async {
+            while let Some(event) = events.next().await {
+                match event {
+                    GroupEvent::Revoke(revoke) => group.drained(revoke.drain),
+                    GroupEvent::Left | GroupEvent::Failed(_) => break,
+                    _ => {}
+                }
+            }
+        };
+        let left = async {
+            if let Err(error) = goodbye.leave(limit).await {
+                tracing::debug!(%error, "the group was left with an error");
+            }
+        };
+        // The session would end by itself: a goodbye that takes too long is not waited for.
+        let _ = tokio::time::timeout(limit * 2, async { tokio::join!(served, left) }).await;
+        for unit in self.units.values_mut() {
+            match unit.ended.take() {
+                Some(Ended::Refused(refusal)) => return Err(refusal.into()),
+                Some(Ended::Blocked(partitions)) => self.report.blocked.extend(partitions),
+                Some(Ended::Finished) | None => {}
+            }
+        }
+        let progress = self.progress();
+        self.observer.progress(&progress);
+        self.report.counters = progress.counters;
+        self.report.open_windows = progress.open_windows;
+        Ok(self.report)
+    }
+}
+
+fn membership(run: &RunSettings, topic: &Arc<str>, assignor: &JobAssignor) -> MembershipConfig {
+    let settings = &run.input.group;
+    let mut config = MembershipConfig::new(&*settings.group, [topic.clone()]);
+    config.instance_id = settings.instance_id.as_deref().map(str::to_owned);
+    config.assignors = vec![Arc::new(assignor.clone())];
+    config.session_timeout = settings.session_timeout;
+    config.rebalance_timeout = settings.rebalance_timeout;
+    config.heartbeat_interval = settings.heartbeat_interval;
+    config.drain_timeout = settings.drain_timeout;
+    config.seed = u64::from(std::process::id());
+    config
+}
+
+fn no_producer() -> Pin<Box<dyn Future<Output = Finished> + Send>> {
+    Box::pin(async { Finished { outcome: Answer::Refused(Lost::NotCommitted).into(), producer: None } })
+}
+
+fn earlier(a: Option<Millis>, b: Option<Millis>) -> Option<Millis> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
