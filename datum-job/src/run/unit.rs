@@ -173,7 +173,7 @@ impl<L: JobLogic> Unit<L> {
                 source: source.into(),
             })?;
             if let (Some(count), Content::Record(input)) = (checked, &content) {
-                check_key::<L>(L::key_bytes(input), count, tp, at.offset)?;
+                check_key(L::key_bytes(input), count, tp, at.offset)?;
             }
             let fate = machine.apply(at, content, now, || L::side(&record)).map_err(JobError::Machine)?;
             if fate == Fate::PastEnd {
@@ -186,12 +186,7 @@ impl<L: JobLogic> Unit<L> {
     }
 }
 
-fn check_key<L: JobLogic>(
-    key: Option<&[u8]>,
-    count: i32,
-    tp: &TopicPartition,
-    offset: i64,
-) -> Result<(), JobError> {
+fn check_key(key: Option<&[u8]>, count: i32, tp: &TopicPartition, offset: i64) -> Result<(), JobError> {
     let Some(key) = key else { return Ok(()) };
     match murmur2::partition_of(key, count) {
         Some(belongs) if belongs != tp.partition => Err(JobError::KeyNotCoPartitioned {

@@ -43,7 +43,7 @@ enum Done {
         key: Key,
         ticket: Ticket,
         request: Request,
-        finished: Finished,
+        finished: Box<Finished>,
     },
     /// How many partitions the topic has.
     Counted(Result<u32, KafkaError>),
@@ -214,7 +214,7 @@ impl<L: JobLogic> Work<L> {
     fn request(&mut self, key: Key, ticket: Ticket, request: Request) {
         let task = self.task(key, request);
         self.tasks.push(Box::pin(async move {
-            let finished = task.await;
+            let finished = Box::new(task.await);
             Done::Request { key, ticket, request, finished }
         }));
     }
@@ -342,13 +342,15 @@ impl<L: JobLogic> Work<L> {
 
     fn done(&mut self, done: Done) -> Result<(), JobError> {
         match done {
-            Done::Request { key, ticket, request, finished } => self.answered(key, ticket, request, finished),
+            Done::Request { key, ticket, request, finished } => {
+                self.answered(key, ticket, request, *finished)
+            }
             Done::Counted(count) => {
                 self.counting = false;
                 match count {
                     Ok(count) => self.counted(count),
                     Err(error) => {
-                        tracing::warn!(%error, topic = %self.topic, "metadata could not be fetched")
+                        tracing::warn!(%error, topic = %self.topic, "metadata could not be fetched");
                     }
                 }
                 Ok(())
