@@ -10,7 +10,7 @@ use datum_core::prelude::*;
 use datum_kafka::{
     ConsumerSettings,
     producer::{ProducerRecord, SendError},
-    stages::{KafkaSinks, KafkaSources},
+    stages::{KafkaSinks, KafkaSources, KafkaTransactionalSinks},
     wire::ErrorCode,
 };
 use producing::{PATIENCE, read, settings, topic};
@@ -71,4 +71,50 @@ async fn records_from_a_group_are_committed_once_their_copies_are_written() {
     let expected: Vec<_> = (0..300).map(|i| format!("{i:04}")).collect();
     assert_eq!(read(&bootstrap, &output, 1).await[&0], expected);
     assert_eq!(broker.committed("copy", &input, 0).map(|(offset, _)| offset), Some(300));
+}
+
+#[tokio::test]
+async fn a_transactional_copy_is_visible_together_with_its_offsets() {
+    for version in [1, 2] {
+        let broker = Broker::builder().transaction_version(version).start().await.unwrap();
+        let bootstrap = broker.bootstrap();
+        let (input, output) = (topic(&bootstrap, 1).await, topic(&bootstrap, 1).await);
+        let from = input.clone();
+        let filled = Source::from_iter(0..300)
+            .map(move |i| ProducerRecord::new(from.as_str(), format!("{i:04}")))
+            .run_with(Sink::kafka(settings(&bootstrap)))
+            .unwrap();
+        timeout(PATIENCE, filled).await.unwrap().unwrap();
+        // In three runs, as if the process had been started anew twice; each goes on where the transaction before ended.
+        for _ in 0..3 {
+            let into = output.clone();
+            // What was fetched and not taken is never acknowledged; leaving does not have to wait for it here.
+            let mut consumer = ConsumerSettings::new(&bootstrap).group("copy").topic(&input);
+            consumer.group.drain_timeout = Duration::from_millis(300);
+            let copied = Source::kafka(consumer)
+                .take(100)
+                .map(move |record| record.map(|value| ProducerRecord::new(into.as_str(), value)))
+                .run_with(Sink::kafka_transactional(settings(&bootstrap).transactional_id("copy")))
+                .unwrap();
+            timeout(PATIENCE, copied).await.unwrap().unwrap();
+        }
+        let expected: Vec<_> = (0..300).map(|i| format!("{i:04}")).collect();
+        assert_eq!(read(&bootstrap, &output, 1).await[&0], expected);
+        assert_eq!(broker.committed("copy", &input, 0).map(|(offset, _)| offset), Some(300));
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_refused_fails_the_stream_and_shows_nothing() {
+    let broker = Broker::builder().start().await.unwrap();
+    let bootstrap = broker.bootstrap();
+    let output = topic(&bootstrap, 1).await;
+    broker.faults().on(Api::Produce).error(ErrorCode::InvalidTimestamp);
+    let into = output.clone();
+    let done = Source::from_iter(0..10)
+        .map(move |i| ProducerRecord::new(into.as_str(), i.to_string()))
+        .run_with(Sink::kafka_transactional(settings(&bootstrap).transactional_id("tx")))
+        .unwrap();
+    assert!(timeout(PATIENCE, done).await.unwrap().is_err());
+    assert!(read(&bootstrap, &output, 1).await[&0].is_empty());
 }

@@ -99,6 +99,11 @@ impl Acknowledgement {
         &self.of.owned.handle
     }
 
+    /// The group it belongs to: whose identity a transaction names when it commits the offset itself.
+    pub fn group(&self) -> &Group {
+        &self.of.shared.group
+    }
+
     /// The offset to be committed once everything before is acknowledged too.
     pub fn next_offset(&self) -> i64 {
         self.next

@@ -34,6 +34,7 @@ use crate::{TopicPartition, cluster::Cluster, wire::ErrorCode};
 /// A place in a group. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Group {
+    name: Arc<str>,
     commands: mpsc::UnboundedSender<Command>,
     member: watch::Receiver<Standing>,
     ledger: Arc<Mutex<Ledger>>,
@@ -196,9 +197,15 @@ impl Group {
         let (outbox, events) = mpsc::unbounded_channel();
         let (standing, member) = watch::channel(Standing::default());
         let ledger = Arc::new(Mutex::new(Ledger::new()));
+        let name = config.group.as_str().into();
         let machine = Membership::new(config, Instant::now().into_std());
         tokio::spawn(Task::new(cluster, machine, ledger.clone(), inbox, outbox, standing).run());
-        (Self { commands, member, ledger }, GroupEvents(events))
+        (Self { name, commands, member, ledger }, GroupEvents(events))
+    }
+
+    /// The group's name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
     /// Who the member is, while a commit in that name would be accepted; none while a rebalance is under way.

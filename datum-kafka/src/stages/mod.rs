@@ -2,6 +2,10 @@
 
 mod sink;
 mod source;
+mod transactional;
 
 pub use sink::{KafkaSink, KafkaSinkLogic, KafkaSinks, Outgoing, kafka_sink};
 pub use source::{Committable, CommittableRecord, KafkaSource, KafkaSourceStage, KafkaSources, kafka_source};
+pub use transactional::{
+    KafkaTransactionalSink, KafkaTransactionalSinks, TransactionalLogic, kafka_transactional_sink,
+};
