@@ -150,6 +150,9 @@ fn recover_may_let_a_failure_pass_and_its_own_panic_fails() {
         let m = rt.materializer_with_budget(1 + u32::try_from(seed % 5).unwrap());
         let line = failing().jitter(seed).recover(|_| Some(7)).checked("recover").jitter(seed + 1);
         assert_eq!(rt.outcome(line.run_with_on(Sink::collect(), &m).unwrap()).unwrap(), [0, 7]);
+        // A boundary may fail in the very call that gives its last element.
+        let line = failing().async_boundary().recover(|_| Some(7)).checked("recover").jitter(seed + 1);
+        assert_eq!(rt.outcome(line.run_with_on(Sink::collect(), &m).unwrap()).unwrap(), [0, 7]);
     }
 }
 

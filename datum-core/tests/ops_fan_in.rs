@@ -389,3 +389,24 @@ fn or_else_stands_in_for_an_empty_stream_only() {
     assert_eq!(probe.take(), [1]);
     assert!(matches!(probe.end(), Some(Ok(()))));
 }
+
+#[test]
+fn or_else_fails_at_once_when_either_does_before_it_is_clear() {
+    for second in [false, true] {
+        for demand in [0, 5] {
+            let mut rt = TestRuntime::new(1);
+            let (a, first) = source_probe::<u64>();
+            let (b, other) = source_probe::<u64>();
+            let line = first.checked("a").or_else(other.checked("b")).checked("or_else");
+            let probe = line.run_with_on(sink_probe(), &rt.materializer()).unwrap();
+            probe.request(demand);
+            rt.run();
+            let (failing, left) = if second { (&b, &a) } else { (&a, &b) };
+            let error = failing.fail_some();
+            rt.run();
+            let what = format!("second {second}, demand {demand}");
+            assert!(probe.end().unwrap_or_else(|| panic!("{what}")).unwrap_err().same(&error), "{what}");
+            assert!(matches!(left.cancelled(), Some(CancelCause::Failure(e)) if e.same(&error)), "{what}");
+        }
+    }
+}

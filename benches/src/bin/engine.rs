@@ -23,12 +23,15 @@ fn main() -> ExitCode {
 
 macro_rules! time {
     ($filter:expr, $name:expr, $work:expr) => {
+        time!($filter, $name, N, $work)
+    };
+    ($filter:expr, $name:expr, $n:expr, $work:expr) => {
         if $name.contains($filter) {
             let mut rounds = Vec::with_capacity(RUNS);
             for _ in 0..RUNS {
                 let started = Instant::now();
                 black_box($work);
-                rounds.push(per_element(started.elapsed().as_secs_f64()));
+                rounds.push(per_element(started.elapsed().as_secs_f64(), $n));
             }
             rounds.sort_by(f64::total_cmp);
             print(&format!("{:<44} {:>8.2} ns  (best {:.2})", $name, rounds[RUNS / 2], rounds[0]));
@@ -57,7 +60,7 @@ async fn run(filter: &str) {
     time!(filter, "grouped by 64 and back", work::grouped(N).await);
     time!(filter, "buffer of 16", work::buffer(N).await);
     time!(filter, "map_async(4), ready", work::map_async_ready(N).await);
-    time!(filter, "map_async(4), one yield each (per 10)", work::map_async_yielding(N / 10).await);
+    time!(filter, "map_async(4), one yield each", N / 10, work::map_async_yielding(N / 10).await);
     for window in [16, 64, 256] {
         boundary(filter, window).await;
     }
@@ -76,7 +79,7 @@ async fn boundary(filter: &str, window: usize) {
         let Some(before) = processor_time() else { return };
         black_box(work::boundary(N, window).await);
         let Some(after) = processor_time() else { return };
-        rounds.push(per_element(after - before));
+        rounds.push(per_element(after - before, N));
     }
     rounds.sort_by(f64::total_cmp);
     let (median, best) = (rounds[RUNS / 2], rounds[0]);
@@ -97,9 +100,9 @@ fn processor_time() -> Option<f64> {
     Some(nanos as f64 / 1e9)
 }
 
-fn per_element(seconds: f64) -> f64 {
+fn per_element(seconds: f64, n: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    let n = N as f64;
+    let n = n as f64;
     seconds * 1e9 / n
 }
 
