@@ -131,7 +131,7 @@ pub struct Dispatch {
     pub producer: Option<Producer>,
 }
 
-/// One partition's batches. See the [module page](self).
+/// One partition's batches.
 #[derive(Debug)]
 pub struct Lane {
     config: LaneConfig,
