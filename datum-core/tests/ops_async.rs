@@ -145,7 +145,7 @@ fn a_failure_is_seen_at_once_ahead_of_earlier_futures() {
     same_everywhere::<u64, _>(&[1], || Flow::new().map_async(2, closure), Err(panicked));
 }
 
-/// Case H5: whatever the interleaving, a failed future fails the stream.
+/// From a public report: whatever the interleaving, a failed future fails the stream.
 #[test]
 fn no_failed_future_is_ever_lost() {
     for seed in 0..100 {

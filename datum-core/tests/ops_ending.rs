@@ -186,7 +186,7 @@ fn termination_is_watched_in_all_endings() {
     }
 }
 
-/// Case H19: the failure of one side of a zip is what the watcher of the other side sees, not a clean end.
+/// From a public report: the failure of one side of a zip is what the watcher of the other side sees, not a clean end.
 #[test]
 fn a_watcher_beside_a_failing_input_sees_the_failure() {
     for cut in [false, true] {

@@ -244,7 +244,7 @@ fn concat_lazy_is_one_after_the_other_too() {
     }
 }
 
-/// Case H9: what is asked of a second source whose turn never comes.
+/// From a public report: what is asked of a second source whose turn never comes.
 #[test]
 fn an_unneeded_second_source_is_not_asked_for_anything() {
     for n in [0, 1, 2] {
@@ -269,7 +269,7 @@ fn an_unneeded_second_source_is_not_asked_for_anything() {
     }
 }
 
-/// Case H21.
+/// From a public report: it must end, with the failure.
 #[test]
 fn an_empty_source_before_a_failing_one_fails() {
     let error = StreamError::from(ErrorKind::NoElement { stage: "test" });

@@ -44,7 +44,7 @@ fn overflown(n: usize, strategy: OverflowStrategy) -> (Vec<u64>, u64, u64) {
     (probe.take(), lost.load(Ordering::Relaxed), taken)
 }
 
-/// Case H33: what each strategy drops, and that every drop is counted.
+/// From a public report: what each strategy drops, and that every drop is counted.
 #[test]
 fn each_strategy_drops_what_it_says_and_counts_it() {
     let all: Vec<u64> = (0..10).collect();
@@ -252,7 +252,7 @@ fn an_enforcing_throttle_fails_at_the_first_element_too_many() {
     assert!(source.cancelled().is_some());
 }
 
-/// Case H7, as far as these operators go: an overflowing buffer before a throttle fails the stream.
+/// From a public report: an overflowing buffer before a throttle fails the stream.
 #[test]
 fn a_failing_buffer_before_a_throttle_overflows() {
     let mut rt = TestRuntime::new(1);
@@ -311,7 +311,7 @@ fn grouped_within_groups_by_size_and_by_time() {
     assert!(matches!(probe.end(), Some(Ok(()))));
 }
 
-/// Case H11: the timer and the end at the same moment, and an end right after a full group.
+/// From a public report: the timer and the end at the same moment, and an end right after a full group.
 #[test]
 fn grouped_within_gives_no_empty_group_and_the_rest_once() {
     let mut rt = TestRuntime::new(1);

@@ -1,7 +1,7 @@
 //! Counts a topic to the end it has at the start, on the public API, and prints what that took as one JSON object: the figure beside
 //! `librdkafka/count.c`. One partition or many, assigned by hand; CRCs are checked.
 //!
-//! usage: count_topic BROKERS TOPIC [FETCH_BYTES]
+//! usage: `count_topic BROKERS TOPIC [FETCH_BYTES]`
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
