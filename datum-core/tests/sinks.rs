@@ -113,3 +113,48 @@ fn a_cancelling_sink_reaches_the_source_across_a_boundary() {
     assert!(feed.is_closed());
     assert_eq!(rt.live_tasks(), 0);
 }
+
+#[test]
+fn a_copy_that_panics_is_the_folds_own_failure() {
+    struct Brittle(u32);
+    impl Clone for Brittle {
+        fn clone(&self) -> Self {
+            assert!(self.0 < 3, "brittle");
+            Brittle(self.0)
+        }
+    }
+    let mut rt = TestRuntime::new(1);
+    for supervision in [Supervision::decide(|_| Directive::Stop), Supervision::restart()] {
+        let m = rt.materializer().with_attributes(Attributes::new().supervision(supervision));
+        let fold = Sink::fold(Brittle(0), |sum: Brittle, x: u32| Brittle(sum.0 + x));
+        let done = Source::from_iter(0..5u32).run_with_on(fold, &m).unwrap();
+        // 0, 1, 3: the copy of 3 panics. Stop fails; Restart goes back to 0 and then takes the 4.
+        match rt.outcome(done) {
+            Err(error) => {
+                assert!(
+                    matches!(error.kind(), ErrorKind::Panicked { stage: "fold", message } if message == "brittle")
+                );
+            }
+            Ok(sum) => assert_eq!(sum.0, 4),
+        }
+    }
+    assert_eq!(rt.live_tasks(), 0);
+}
+
+#[test]
+fn a_size_hint_that_panics_takes_nothing_down() {
+    struct Hint;
+    impl Iterator for Hint {
+        type Item = u8;
+        fn next(&mut self) -> Option<u8> {
+            None
+        }
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            panic!("hint")
+        }
+    }
+    let mut rt = TestRuntime::new(1);
+    let done =
+        Source::from_iter(Hint).async_boundary().run_with_on(Sink::collect(), &rt.materializer()).unwrap();
+    assert!(rt.outcome(done).unwrap().is_empty());
+}

@@ -75,6 +75,74 @@ pub struct FoldLogic<A, F> {
     promise: Promise<A>,
 }
 
+impl<A: Clone + Send + 'static, F> FoldLogic<A, F> {
+    /// Without a decider: a failure ends the stream, and the value with it. The value is in a local that is there at every
+    /// turn of the loop, so that it costs what it does in a loop written by hand.
+    fn just_move<U: Stage>(
+        &mut self,
+        so_far: A,
+        up: &mut Up<U>,
+        cx: &mut StageCx<'_, '_>,
+    ) -> Poll<Result<(), StreamError>>
+    where
+        F: FnMut(A, U::Out) -> A,
+    {
+        let f = &mut self.f;
+        let (mut slot, mut failed) = (Some(so_far), None);
+        let answer = up.drive(cx, |x| {
+            let before = slot.take().expect("given back after each element");
+            match guard("fold", || f(before, x)) {
+                Ok(after) => {
+                    slot = Some(after);
+                    Push::Continue(())
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    Push::Break(())
+                }
+            }
+        });
+        self.so_far = slot;
+        ended(match failed {
+            None => answer,
+            Some(error) => up.fail(error, cx),
+        })
+    }
+
+    /// With a decider: `Resume` needs the value from before the failure. The copies are user code, too.
+    fn keep_copies<U: Stage>(
+        &mut self,
+        so_far: A,
+        up: &mut Up<U>,
+        cx: &mut StageCx<'_, '_>,
+    ) -> Poll<Result<(), StreamError>>
+    where
+        F: FnMut(A, U::Out) -> A,
+    {
+        let (f, zero, mut judge) = (&mut self.f, &self.zero, Judge::new(&self.supervision));
+        let (mut value, mut lost) = (so_far, None);
+        let answer = up.drive(cx, |x| match guard("fold", || f(value.clone(), x)) {
+            Ok(after) => {
+                value = after;
+                Push::Continue(())
+            }
+            Err(error) => {
+                let (value, lost) = (&mut value, &mut lost);
+                let flow = judge.state_failed(error, || match guard("fold", || zero.clone()) {
+                    Ok(fresh) => *value = fresh,
+                    Err(error) => *lost = Some(error),
+                });
+                if lost.is_some() { Push::Break(()) } else { flow }
+            }
+        });
+        self.so_far = Some(value);
+        ended(match lost {
+            None => judge.conclude(answer, up, cx),
+            Some(error) => up.fail(error, cx),
+        })
+    }
+}
+
 impl<In, A, F> SinkLogic<In> for FoldLogic<A, F>
 where
     In: Send + 'static,
@@ -86,28 +154,12 @@ where
         up: &mut Up<U>,
         cx: &mut StageCx<'_, '_>,
     ) -> Poll<Result<(), StreamError>> {
-        let (f, zero, mut judge) = (&mut self.f, &self.zero, Judge::new(&self.supervision));
-        let keeps = self.supervision.decides();
-        // Local while it drives: in a field it would go through memory for every element. And there is a value at every
-        // turn of the loop, whatever failed, so that the compiler need not look for one.
-        let mut so_far = Some(self.so_far.take().expect("a value between two drives"));
-        let answer = up.drive(cx, |x| {
-            let backup = if keeps { so_far.clone() } else { None };
-            let before = so_far.take().expect("given back after each element");
-            match guard("fold", || f(before, x)) {
-                Ok(after) => {
-                    so_far = Some(after);
-                    Push::Continue(())
-                }
-                Err(error) => {
-                    so_far = Some(backup.unwrap_or_else(|| zero.clone()));
-                    let slot = &mut so_far;
-                    judge.state_failed(error, || *slot = Some(zero.clone()))
-                }
-            }
-        });
-        self.so_far = so_far;
-        ended(judge.conclude(answer, up, cx))
+        match self.so_far.take() {
+            Some(so_far) if self.supervision.decides() => self.keep_copies(so_far, up, cx),
+            Some(so_far) => self.just_move(so_far, up, cx),
+            // Lost to a closure that failed, which has ended the sink.
+            None => Poll::Ready(Err(ErrorKind::Aborted.into())),
+        }
     }
 
     fn finish(&mut self, outcome: Result<(), StreamError>) {

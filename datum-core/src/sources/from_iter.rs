@@ -55,8 +55,9 @@ where
 pub struct IterStage<I>(I);
 
 impl<I: Iterator> IterStage<I> {
+    /// Whether its size hint says so. A hint that panics says nothing; the iterator's next turn shows what is wrong.
     fn exhausted(&self) -> bool {
-        self.0.size_hint().1 == Some(0)
+        guard("from_iter", || self.0.size_hint().1 == Some(0)).unwrap_or(false)
     }
 }
 
