@@ -39,6 +39,12 @@ pub(crate) enum CliError {
     /// The Kafka client gave up; it names the culprit and the remedy.
     #[error(transparent)]
     Kafka(#[from] datum::kafka::KafkaError),
+    /// The job ended; it names the culprit and the remedy.
+    #[error(transparent)]
+    Job(#[from] datum::job::run::JobError),
+    /// The task that generates records was lost.
+    #[error("the generator of records failed; please report this")]
+    Generator,
     /// A record was not written.
     #[error(transparent)]
     Send(#[from] datum::kafka::producer::SendError),

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 fn run(command: &Command) -> Result<(), CliError> {
     match command {
         Command::Gen(options) => on_runtime(generate::run(options)),
-        Command::Rollup(options) => rollup::run(options),
+        Command::Rollup(options) => on_runtime(rollup::run(options)),
         Command::Enrich(_) => Err(CliError::NotYet("enrich")),
         Command::Probe(options) => on_runtime(probe::run(options)),
         Command::Broker(options) => on_runtime(broker::run(options)),

@@ -41,17 +41,30 @@ pub(crate) struct Metric {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Region(CompactString);
 
+impl Region {
+    /// The name.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Region {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
 impl<'b> FieldType<'b> for Region {
     const KIND: ValueKind = <&str>::KIND;
 
     fn from_value(value: FieldValue<'_, 'b>) -> Result<Self, DecodeReason> {
-        <&str>::from_value(value).map(|name| Self(name.into()))
+        <&str>::from_value(value).map(Self::from)
     }
 }
 
 impl Key for Region {
     fn to_value(&self) -> Value {
-        Value::from(self.0.as_str())
+        Value::from(self.as_str())
     }
 }
 

@@ -2,17 +2,20 @@
 
 mod definition;
 mod file;
+mod job;
+mod logic;
 mod panes;
 
 use crate::error::{CliError, UsageError};
 use crate::options::{OnBadRecord, RollupOptions};
 
 /// Runs the command.
-pub(crate) fn run(options: &RollupOptions) -> Result<(), CliError> {
+pub(crate) async fn run(options: &RollupOptions) -> Result<(), CliError> {
     check(options)?;
     match &options.from_file {
         Some(file) => file::run(options, file),
-        None => Err(CliError::NotYet("rollup")),
+        None if options.brokers.is_empty() => job::embedded(options).await,
+        None => job::on_cluster(options).await,
     }
 }
 
