@@ -404,9 +404,9 @@ impl World {
         // nothing is lost and delays are small.
         let as_whom = node.machine.commit_as().map(|(generation, id)| (generation, id.to_owned()));
         if let Some((generation, id)) = as_whom.filter(|_| !self.lossy && self.rng.below(4) == 0) {
-            match self.coordinator.commit(now, &id, generation) {
-                Err(ErrorCode::IllegalGeneration | ErrorCode::UnknownMemberId) => self.refused_commits += 1,
-                Ok(()) | Err(_) => {}
+            let committed = self.coordinator.commit(now, &id, generation);
+            if let Err(ErrorCode::IllegalGeneration | ErrorCode::UnknownMemberId) = committed {
+                self.refused_commits += 1;
             }
         }
         self.serve(i);
