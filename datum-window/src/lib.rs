@@ -7,7 +7,7 @@
 //! - [`Aggregates`] composes named aggregates into one accumulator with static types;
 //! - [`Panes`] and [`PartitionedPanes`] hold open accumulators by window and key;
 //! - [`KeyedWindows`] puts these together for input that lives in memory;
-//! - [`format`] writes published panes as JSON, CSV or a table.
+//! - [`mod@format`] writes published panes as JSON, CSV or a table.
 //!
 //! # What the answer is
 //! A record belongs to its window unless an earlier record of the *same partition* had already reached the

@@ -1,7 +1,7 @@
 //! The window machine: records and fetch answers go in, cuts come out.
 //!
 //! # Calling contract
-//! 1. Make one with [`Machine::start`] from a [`Start`] that [`restore::decide`](crate::restore::decide) gave.
+//! 1. Make one with [`Machine::start`] from a [`Start`] that [`restore::decide`] gave.
 //! 2. Read each partition from [`position`](Machine::position). For each fetch answer: [`observe`](Machine::observe),
 //!    then every record through [`apply`](Machine::apply) in offset order, then [`advance_to`](Machine::advance_to) the
 //!    offset after what the answer covered (transaction markers, aborted records and compacted gaps move the position and

@@ -6,7 +6,7 @@
 //! does not cost the membership.
 //!
 //! - [`JobLogic`] is what differs between jobs: how a record is read, what windows hold, what a cut writes.
-//! - [`JobSettings`](crate::JobSettings) is what the machine is told, [`RunSettings`] the rest.
+//! - [`JobSettings`] is what the machine is told, [`RunSettings`] the rest.
 //! - [`JobObserver`] sees the points at which a crash would matter, and progress.
 //!
 //! # When it ends
