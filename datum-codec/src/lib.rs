@@ -35,6 +35,7 @@ mod projected;
 pub mod sample;
 pub mod stages;
 
+pub use compact_str::CompactString;
 pub use datum_codec_derive::Projected;
 
 pub use crate::decoder::{DecodeWith, Decoder};

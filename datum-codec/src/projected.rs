@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use compact_str::CompactString;
 
 use crate::error::{DecodeError, DecodeReason};
 
@@ -30,6 +31,7 @@ use crate::error::{DecodeError, DecodeReason};
 /// | `f32`, `f64` | every finite number, correctly rounded |
 /// | `bool` | `true`, `false` |
 /// | `String`, `Box<str>`, `Arc<str>` | strings, copied |
+/// | [`CompactString`] | strings, copied; up to 24 bytes without an allocation |
 /// | [`Bytes`] | strings; the bytes of the text, shared with the record if that is a [`Bytes`] too |
 /// | `&'a str`, `Cow<'a, str>` | strings, borrowed; usable inside `decode_with` alone |
 /// | `Option<T>` | what `T` accepts; `null`, and a key that is not there, are `None` |
@@ -396,7 +398,7 @@ macro_rules! texts {
     )*};
 }
 
-texts!(String Box<str> Arc<str> Cow<'b, str>);
+texts!(String Box<str> Arc<str> Cow<'b, str> CompactString);
 
 impl<'b> FieldType<'b> for Bytes {
     const KIND: ValueKind = ValueKind(Kind::Text);

@@ -24,6 +24,7 @@
 //!
 //! Time is passed into the machines, in milliseconds since the epoch, so that all of them run in virtual time under test.
 
+pub mod chain;
 pub mod machine;
 pub mod protocol;
 pub mod restore;
@@ -32,6 +33,7 @@ pub mod stored;
 
 mod settings;
 
+pub use chain::{JobRun, KafkaJobs, KafkaPaneSinks};
 pub use machine::{Content, Cut, Fate, Machine, Payload, Reason, Side, SideKind};
 pub use run::{JobError, JobLogic, JobObserver, JobPoint, JobReport, RunSettings, WindowJob};
 pub use settings::{JobSettings, Mode, SettingsError};

@@ -23,6 +23,7 @@
 pub mod aggregate;
 pub mod format;
 
+mod duration;
 mod key;
 mod keyed;
 mod pane;
@@ -33,7 +34,8 @@ mod tumbling;
 mod value;
 mod watermark;
 
-pub use aggregate::{Aggregate, Aggregates, AggregatesError};
+pub use aggregate::{Aggregate, Aggregates, AggregatesError, check_names};
+pub use duration::{millis, secs};
 pub use key::{Key, KeyRef};
 pub use keyed::{KeyedWindows, Placement};
 pub use pane::{Pane, Panes};

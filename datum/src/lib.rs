@@ -47,4 +47,21 @@ pub use datum_window as window;
 /// What a program names most: `use datum::prelude::*;`.
 pub mod prelude {
     pub use datum_core::prelude::*;
+
+    #[cfg(feature = "codec")]
+    pub use datum_codec::CompactString;
+    #[cfg(feature = "codec")]
+    pub use datum_codec::prelude::*;
+    #[cfg(feature = "job")]
+    pub use datum_job::chain::{KafkaJobs, KafkaPaneSinks};
+    #[cfg(feature = "job")]
+    pub use datum_job::{JobError, JobReport};
+    #[cfg(feature = "kafka")]
+    pub use datum_kafka::producer::ProducerRecord;
+    #[cfg(feature = "kafka")]
+    pub use datum_kafka::stages::{Committable, KafkaSinks, KafkaSources, KafkaTransactionalSinks};
+    #[cfg(feature = "kafka")]
+    pub use datum_kafka::{ConsumerSettings, KafkaError, ProducerSettings};
+    #[cfg(feature = "window")]
+    pub use datum_window::{Aggregate, Aggregates, Pane, Row, Tumbling, millis, secs};
 }

@@ -71,6 +71,18 @@ pub enum JobError {
         /// How many were given.
         given: usize,
     },
+    /// A job that reads what it writes would not end, or not as meant.
+    #[error("`{topic}` is both the input and an output of the job; name another topic for one of them")]
+    OutputIsInput {
+        /// The topic.
+        topic: String,
+    },
+    /// The windows cannot be used.
+    #[error(transparent)]
+    Windows(#[from] datum_window::TumblingError),
+    /// The aggregates cannot be published.
+    #[error(transparent)]
+    Aggregates(#[from] datum_window::AggregatesError),
     /// A dead owner's transaction has to be over when its partitions move.
     #[error(
         "transaction timeout {timeout:?} is not below the session timeout {session:?}; lower it, or raise the session timeout"

@@ -205,18 +205,7 @@ impl<In: ?Sized + 'static, S: Slots<In>> Aggregates<In, S> {
     /// [`AggregatesError`] when there is no aggregate, or two have one name, or one has the name of a column that
     /// `reserved` lists (the key, the window's bounds).
     pub fn check(&self, reserved: &[&str]) -> Result<(), AggregatesError> {
-        if self.names.is_empty() {
-            return Err(AggregatesError::None);
-        }
-        for (i, name) in self.names.iter().enumerate() {
-            if reserved.contains(&name.as_ref()) {
-                return Err(AggregatesError::Reserved { name: name.clone() });
-            }
-            if self.names[..i].contains(name) {
-                return Err(AggregatesError::Duplicate { name: name.clone() });
-            }
-        }
-        Ok(())
+        check_names(&self.names, reserved)
     }
 }
 
@@ -249,6 +238,25 @@ impl<In: ?Sized + 'static, S: Slots<In>> Aggregate<In> for Aggregates<In, S> {
         let all: Vec<String> = self.names.iter().zip(signatures).map(|(n, s)| format!("{n}={s}")).collect();
         all.join(";").into()
     }
+}
+
+/// Checks the names of aggregates, as [`Aggregates::check`] does: for those that only show in a [`Row`].
+///
+/// # Errors
+/// [`AggregatesError`], under the same conditions.
+pub fn check_names(names: &[Name], reserved: &[&str]) -> Result<(), AggregatesError> {
+    if names.is_empty() {
+        return Err(AggregatesError::None);
+    }
+    for (i, name) in names.iter().enumerate() {
+        if reserved.contains(&name.as_ref()) {
+            return Err(AggregatesError::Reserved { name: name.clone() });
+        }
+        if names[..i].contains(name) {
+            return Err(AggregatesError::Duplicate { name: name.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// Why a set of aggregates cannot be used.

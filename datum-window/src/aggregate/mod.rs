@@ -28,7 +28,7 @@ mod moments;
 mod number;
 mod sums;
 
-pub use compose::{Aggregates, AggregatesError, Named, Slots};
+pub use compose::{Aggregates, AggregatesError, Named, Slots, check_names};
 pub use custom::Custom;
 pub use extremes::{Max, Min};
 pub use moments::{Moments, StddevPop};
