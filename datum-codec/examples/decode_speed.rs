@@ -89,12 +89,13 @@ type Decode<'d> = &'d mut dyn FnMut(&[u8]) -> u64;
 
 fn main() {
     println!(
-        "{:<12} {:>9} {:>10} {:>10} {:>10} {:>10}",
-        "layout", "generate", "borrowed", "owned", "in full", "serde_json"
+        "{:<12} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        "layout", "generate", "borrowed", "portably", "owned", "in full", "serde_json"
     );
     for layout in Layout::ALL {
         let (records, generate) = sample(layout);
         let mut borrowed = Json::<Metric<'_>>::projected();
+        let mut portable = Json::<Metric<'_>>::projected_portably();
         let mut owned = Json::<OwnedMetric>::projected();
         // A clone of a decoder that has seen nothing has no shape to go by.
         let fresh = borrowed.clone();
@@ -102,6 +103,7 @@ fn main() {
             &records,
             [
                 &mut |record| borrowed.decode_with(record, |metric| metric.checksum()).unwrap_or(0),
+                &mut |record| portable.decode_with(record, |metric| metric.checksum()).unwrap_or(0),
                 &mut |record| owned.decode(record).map_or(0, |metric| metric.checksum()),
                 &mut |record| fresh.clone().decode_with(record, |metric| metric.checksum()).unwrap_or(0),
                 &mut |record| {

@@ -9,12 +9,15 @@
 use super::PathsTaken;
 use super::parse::Form;
 use super::plan::Plan;
-use super::shape::Shape;
+use super::shape::{OBSERVED, Shape};
+use super::vector::Avx2;
 use crate::projected::{Field, Slot, Unescaped};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct ShapeCache {
     entries: Vec<Entry>,
+    /// By which way records are read.
+    vector: Option<Avx2>,
     /// The entry that the previous record fitted.
     previous: usize,
     /// Records since one was read by shape.
@@ -29,9 +32,17 @@ struct Entry {
     successor: usize,
     /// The number of records read by shape when this one last was.
     last_used: u64,
+    /// How many records of this shape were observed.
+    observed: u32,
 }
 
 impl ShapeCache {
+    /// An empty one, whose shapes are read by vectors if that is possible here and now.
+    pub(super) const fn new(vector: Option<Avx2>) -> Self {
+        let taken = PathsTaken { by_shape: 0, in_full: 0 };
+        Self { entries: Vec::new(), vector, previous: 0, misses_in_a_row: 0, taken }
+    }
+
     /// Fills the slots and says so, if the record fits a known shape.
     #[inline]
     pub(super) fn read(
@@ -43,8 +54,8 @@ impl ShapeCache {
     ) -> bool {
         if let Some(entry) = self.entries.get(self.previous) {
             let foreseen = entry.successor;
-            if self.entries[foreseen].shape.read(input, fields, slots, unescaped) {
-                self.hit(foreseen);
+            if self.entries[foreseen].shape.read(self.vector, input, fields, slots, unescaped) {
+                self.hit(foreseen, input);
                 return true;
             }
             if self.read_unforeseen(foreseen, input, fields, slots, unescaped) {
@@ -70,8 +81,8 @@ impl ShapeCache {
         }
         for index in (0..self.entries.len()).filter(|index| *index != foreseen) {
             unescaped.clear();
-            if self.entries[index].shape.read(input, fields, slots, unescaped) {
-                self.hit(index);
+            if self.entries[index].shape.read(self.vector, input, fields, slots, unescaped) {
+                self.hit(index, input);
                 return true;
             }
         }
@@ -79,10 +90,15 @@ impl ShapeCache {
     }
 
     #[inline]
-    fn hit(&mut self, index: usize) {
+    fn hit(&mut self, index: usize, input: &[u8]) {
         self.misses_in_a_row = 0;
         self.taken.by_shape += 1;
-        self.entries[index].last_used = self.taken.by_shape;
+        let entry = &mut self.entries[index];
+        entry.last_used = self.taken.by_shape;
+        if self.vector.is_some() && entry.observed < OBSERVED {
+            entry.shape.observe(input, entry.observed);
+            entry.observed += 1;
+        }
         self.follow(index);
     }
 
@@ -101,7 +117,7 @@ impl ShapeCache {
         }
         let Some(shape) = Shape::of(input, plan, form) else { return };
         let index = if full { self.longest_unused() } else { self.entries.len() };
-        let entry = Entry { shape, successor: index, last_used: self.taken.by_shape };
+        let entry = Entry { shape, successor: index, last_used: self.taken.by_shape, observed: 0 };
         if full {
             self.entries[index] = entry;
         } else {

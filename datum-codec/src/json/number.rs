@@ -195,7 +195,7 @@ pub(super) fn short_f64(input: &[u8], at: usize) -> Option<(f64, usize)> {
         b'e' | b'E' => return None,
         _ => (leading_value(word, whole), 0, end),
     };
-    let value = divide(value, decimals)?;
+    let value = divide(value, decimals as usize)?;
     Some((if negative { -value } else { value }, end))
 }
 
@@ -238,22 +238,22 @@ fn many_decimals(input: &[u8], whole: u64, point: usize) -> Option<(u64, u32, us
 /// point numbers accurately", 1990).
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2⁵³")]
-fn divide(value: u64, decimals: u32) -> Option<f64> {
+pub(super) fn divide(value: u64, decimals: usize) -> Option<f64> {
     if value > MAX_EXACT {
         return divide_wide(value, decimals);
     }
-    let divisor = FLOAT_POWERS_OF_TEN.get(decimals as usize)?;
+    let divisor = FLOAT_POWERS_OF_TEN.get(decimals)?;
     Some(value as f64 / divisor)
 }
 
 /// The same for `value` above 2⁵³, in integers of 128 bits.
 ///
-/// The quotient of `value` · 2⁶⁴ has 60 bits at least. Its lowest bit, set if there is a remainder, says on which side
+/// The quotient of `value` · 2⁶⁴ has 57 bits at least. Its lowest bit, set if there is a remainder, says on which side
 /// of a tie it lies; so the conversion, which rounds to 53 bits, rounds as if it saw all digits. The division by 2⁶⁴
 /// is exact.
 #[expect(clippy::cast_precision_loss, reason = "the rounding is the purpose")]
-fn divide_wide(value: u64, decimals: u32) -> Option<f64> {
-    let divisor = u128::from(*WIDE_POWERS_OF_TEN.get(decimals as usize)?);
+fn divide_wide(value: u64, decimals: usize) -> Option<f64> {
+    let divisor = u128::from(*WIDE_POWERS_OF_TEN.get(decimals)?);
     let dividend = u128::from(value) << 64;
     let quotient = dividend / divisor;
     let inexact = u128::from(quotient * divisor != dividend);
@@ -301,11 +301,11 @@ const MAX_EXACT: u64 = 1 << 53;
 const POWERS_OF_TEN: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Powers of ten are exact floats up to 10²².
-const FLOAT_POWERS_OF_TEN: [f64; 17] =
-    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16];
+const FLOAT_POWERS_OF_TEN: [f64; 19] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 
-const WIDE_POWERS_OF_TEN: [u64; 17] = {
-    let mut powers = [1; 17];
+const WIDE_POWERS_OF_TEN: [u64; 19] = {
+    let mut powers = [1; 19];
     let mut i = 1;
     while i < powers.len() {
         powers[i] = powers[i - 1] * 10;

@@ -10,10 +10,10 @@
 //! from left to right without looking back, such a record parses exactly as the one the shape was taken from: the
 //! same keys, at the same depth, in the same order. So what holds for the one (known keys once, required ones
 //! present, keys in UTF-8) holds for the other.
-
 //!
-//! This is the hot path. Each step has a short way, inlined here, that covers what records mostly hold and answers in
-//! registers; what it does not cover goes through the functions that parse in full.
+//! This is the hot path. On x86-64 with AVX2 it runs in the module `vector`; what stands here is the way of all other
+//! machines. Each step has a short way, inlined, that covers what records mostly hold and answers in registers; what
+//! it does not cover goes through the functions that parse in full. Both ways fit the same records.
 
 use super::number::{short_f64, short_signed, short_unsigned};
 use super::parse::Form;
@@ -21,27 +21,68 @@ use super::plan::Plan;
 use super::skip::{skip_value, skip_white_space};
 use super::text::short_string;
 use super::value::read_value;
+use super::vector::Avx2;
 use crate::projected::{Field, Kind, Slot, SlotValue, Unescaped};
 
 /// What records of one form have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
+    /// The last one, or the last few, have no value behind them.
     steps: Box<[Step]>,
-    tail: Box<[u8]>,
     /// The wanted fields that such a record does not have.
     absent: Box<[usize]>,
 }
 
 /// Some bytes, then a value.
+#[repr(align(64))]
 #[derive(Clone, Debug)]
-struct Step {
-    literal: Literal,
-    gap: Gap,
+pub(super) struct Step {
+    pub(super) literal: Literal,
+    pub(super) gap: Gap,
+    /// The first byte of the next literal. None can be part of a number, so a number that it follows is complete.
+    pub(super) behind: u8,
+    pub(super) usual: Usual,
 }
 
-/// The value of a step: nobody's, or that of the wanted field with this index.
+/// The length that nearly all values of a step have, if there is one. A hint to the module `vector`, no more.
+///
+/// It is found by two rounds of observation: the first elects a length that a majority has, if any has one (Boyer and
+/// Moore, "MJRTY", 1981); the second counts how many do have it.
 #[derive(Clone, Copy, Debug)]
-enum Gap {
+pub(super) struct Usual {
+    /// [`VARIES`] if there is none.
+    pub(super) length: usize,
+    votes: u32,
+}
+
+impl Usual {
+    const NONE: Self = Self { length: VARIES, votes: 0 };
+
+    /// Takes note of the length in the record that is the `turn`th to be observed, counted from zero.
+    fn observe(&mut self, length: usize, turn: u32) {
+        let same = length == self.length;
+        if turn < ROUND {
+            match (same, self.votes) {
+                (true, _) => self.votes += 1,
+                (false, 0) => *self = Self { length, votes: 1 },
+                (false, _) => self.votes -= 1,
+            }
+            return;
+        }
+        if turn == ROUND {
+            self.votes = 0;
+        }
+        self.votes += u32::from(same);
+        if turn + 1 == OBSERVED && self.votes < ENOUGH {
+            *self = Self::NONE;
+        }
+    }
+}
+
+/// The value of a step: none, since the literal goes on; nobody's; or that of the wanted field with this index.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Gap {
+    Nothing,
     Unwanted,
     Double(usize),
     Unsigned(usize),
@@ -72,47 +113,84 @@ impl Shape {
             return None;
         }
         let mut from = 0;
-        let mut steps = Vec::with_capacity(values.len());
+        let mut steps = Vec::with_capacity(values.len() + 1);
         for value in values {
-            let literal = Literal::new(&input[from..value.start]);
-            steps.push(Step { literal, gap: Gap::of(value.field, plan.fields()) });
+            let gap = Gap::of(value.field, plan.fields());
+            push_literal(&mut steps, &input[from..value.start], gap, input[value.end]);
             from = value.end;
         }
+        push_literal(&mut steps, &input[from..form.end], Gap::Nothing, 0);
         let found = |index| values.iter().any(|value| value.field == Some(index));
         Some(Self {
             steps: steps.into(),
-            tail: input[from..form.end].into(),
             absent: (0..plan.fields().len()).filter(|index| !found(*index)).collect(),
         })
     }
 
     /// Fills the slots if the record fits; leaves them in any state if it does not.
+    #[inline]
     pub(super) fn read(
         &self,
+        vector: Option<Avx2>,
         input: &[u8],
         fields: &[Field],
         slots: &mut [Slot],
         unescaped: &mut Unescaped,
     ) -> bool {
-        let mut at = 0;
-        for step in &self.steps {
-            if !step.literal.stands_at(input, at) {
-                return false;
-            }
-            at += step.literal.length;
-            match step.gap.read(input, at, fields, slots, unescaped) {
-                Some(end) => at = end,
-                None => return false,
-            }
-        }
-        if !input.get(at..).is_some_and(|rest| rest.starts_with(&self.tail)) {
-            return false;
-        }
+        let end = match vector {
+            Some(avx2) => avx2.read(&self.steps, input, fields, slots, unescaped),
+            None => read_portably(&self.steps, input, fields, slots, unescaped),
+        };
+        let Some(end) = end else { return false };
         for index in &self.absent {
             slots[*index] = Slot::ABSENT;
         }
-        skip_white_space(input, at + self.tail.len()) == input.len()
+        end == input.len() || skip_white_space(input, end) == input.len()
     }
+
+    /// Takes note of how long the values are of a record that fits, the `turn`th of [`OBSERVED`], counted from zero.
+    #[cold]
+    pub(super) fn observe(&mut self, input: &[u8], turn: u32) {
+        let mut at = 0;
+        for step in &mut self.steps {
+            at += step.literal.len();
+            if !matches!(step.gap, Gap::Nothing) {
+                let Some(end) = skip_long(input, at) else { return };
+                step.usual.observe(end - at, turn);
+                at = end;
+            }
+        }
+    }
+}
+
+/// Appends a literal, in as many steps as it needs, the last of which has the gap.
+fn push_literal(steps: &mut Vec<Step>, bytes: &[u8], gap: Gap, behind: u8) {
+    let mut rest = bytes;
+    while let Some((first, more)) = rest.split_at_checked(MAX_LENGTH)
+        && !more.is_empty()
+    {
+        steps.push(Step { literal: Literal::new(first), gap: Gap::Nothing, behind: 0, usual: Usual::NONE });
+        rest = more;
+    }
+    steps.push(Step { literal: Literal::new(rest), gap, behind, usual: Usual::NONE });
+}
+
+/// Where the record ends, if it fits.
+fn read_portably(
+    steps: &[Step],
+    input: &[u8],
+    fields: &[Field],
+    slots: &mut [Slot],
+    unescaped: &mut Unescaped,
+) -> Option<usize> {
+    let mut at = 0;
+    for step in steps {
+        if !step.literal.stands_at(input, at) {
+            return None;
+        }
+        at = step.gap.read(input, at + step.literal.len(), fields, slots, unescaped)?;
+    }
+    Some(at)
 }
 
 impl Gap {
@@ -127,21 +205,22 @@ impl Gap {
         unescaped: &mut Unescaped,
     ) -> Option<usize> {
         match self {
-            Self::Unwanted => short_skip(input, at).or_else(|| skip_value(input, at).ok()),
+            Self::Nothing => Some(at),
+            Self::Unwanted => short_skip(input, at).or_else(|| skip_long(input, at)),
             Self::Double(index) => match short_f64(input, at) {
-                Some((value, end)) => fill(slots, index, at, SlotValue::Double(value), end),
+                Some((value, end)) => Some(fill(slots, index, at, SlotValue::Double(value), end)),
                 None => read_long(input, at, index, fields, slots, unescaped),
             },
             Self::Unsigned(index) => match short_unsigned(input, at) {
-                Some((value, end)) => fill(slots, index, at, SlotValue::Unsigned(value), end),
+                Some((value, end)) => Some(fill(slots, index, at, SlotValue::Unsigned(value), end)),
                 None => read_long(input, at, index, fields, slots, unescaped),
             },
             Self::Signed(index) => match short_signed(input, at) {
-                Some((value, end)) => fill(slots, index, at, SlotValue::Signed(value), end),
+                Some((value, end)) => Some(fill(slots, index, at, SlotValue::Signed(value), end)),
                 None => read_long(input, at, index, fields, slots, unescaped),
             },
             Self::Text(index) => match short_string(input, at) {
-                Some(end) => fill(slots, index, at + 1, SlotValue::Text { end: end - 1 }, end),
+                Some(end) => Some(fill(slots, index, at + 1, SlotValue::Text { end: end - 1 }, end)),
                 None => read_long(input, at, index, fields, slots, unescaped),
             },
             Self::Other(index) => read_long(input, at, index, fields, slots, unescaped),
@@ -150,13 +229,13 @@ impl Gap {
 }
 
 #[inline(always)]
-fn fill(slots: &mut [Slot], index: usize, start: usize, value: SlotValue, end: usize) -> Option<usize> {
+pub(super) fn fill(slots: &mut [Slot], index: usize, start: usize, value: SlotValue, end: usize) -> usize {
     slots[index] = Slot { start, value };
-    Some(end)
+    end
 }
 
 #[inline(never)]
-fn read_long(
+pub(super) fn read_long(
     input: &[u8],
     at: usize,
     index: usize,
@@ -165,6 +244,11 @@ fn read_long(
     unescaped: &mut Unescaped,
 ) -> Option<usize> {
     read_value(input, at, &fields[index], &mut slots[index], unescaped).ok()
+}
+
+#[inline(never)]
+pub(super) fn skip_long(input: &[u8], at: usize) -> Option<usize> {
+    skip_value(input, at).ok()
 }
 
 /// Steps over a string without escapes, or an integer that is not long.
@@ -177,49 +261,61 @@ fn short_skip(input: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The bytes between two values. Of the usual length, they are compared as three words that may overlap: the first
-/// eight bytes, the last eight, and eight in between.
+/// Bytes between two values, [`MAX_LENGTH`] at most.
 #[derive(Clone, Debug)]
-struct Literal {
-    length: usize,
-    middle: usize,
-    words: [u64; 3],
-    /// All bytes, if there are fewer than the words need or more than they cover.
-    bytes: Box<[u8]>,
+pub(super) struct Literal {
+    /// The bytes, then zeros.
+    pub(super) bytes: [u8; 32],
+    pub(super) length: u8,
 }
 
 impl Literal {
     fn new(bytes: &[u8]) -> Self {
-        let length = bytes.len();
-        let middle = length.saturating_sub(8).min(8);
-        match three_words(bytes, middle) {
-            Some(words) if length <= 24 => Self { length, middle, words, bytes: Box::default() },
-            _ => Self { length, middle, words: [0; 3], bytes: bytes.into() },
-        }
+        let mut padded = [0; 32];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        Self { bytes: padded, length: u8::try_from(bytes.len()).expect("a literal is split before") }
     }
 
+    fn len(&self) -> usize {
+        usize::from(self.length)
+    }
+
+    /// Of the usual length, the bytes are compared as three words that may overlap: the first eight bytes, the last
+    /// eight, and eight in between.
     #[inline(always)]
     fn stands_at(&self, input: &[u8], at: usize) -> bool {
-        let Some(found) = input.get(at..at + self.length) else { return false };
-        if !self.bytes.is_empty() {
-            return *found == *self.bytes;
-        }
-        match three_words(found, self.middle) {
-            Some([first, middle, last]) => {
-                (first ^ self.words[0]) | (middle ^ self.words[1]) | (last ^ self.words[2]) == 0
-            }
-            None => self.length == 0,
+        let length = self.len();
+        let Some(found) = input.get(at..at + length) else { return false };
+        let expected = &self.bytes[..length];
+        match (three_words(found), three_words(expected)) {
+            (Some([a, b, c]), Some([x, y, z])) => (a ^ x) | (b ^ y) | (c ^ z) == 0,
+            _ => found == expected,
         }
     }
 }
 
 #[inline(always)]
-fn three_words(bytes: &[u8], middle: usize) -> Option<[u64; 3]> {
+fn three_words(bytes: &[u8]) -> Option<[u64; 3]> {
     let first = bytes.first_chunk()?;
     let last = bytes.last_chunk()?;
-    let middle = bytes.get(middle..)?.first_chunk()?;
+    let middle = bytes.get((bytes.len() - 8).min(8)..)?.first_chunk()?;
     Some([u64::from_le_bytes(*first), u64::from_le_bytes(*middle), u64::from_le_bytes(*last)])
 }
+
+/// How many bytes the three words cover. Longer literals are compared piece by piece.
+pub(super) const MAX_LENGTH: usize = 24;
+
+/// The length of a value that has no usual one.
+const VARIES: usize = usize::MAX;
+
+/// How many records make one round of observation.
+const ROUND: u32 = 32;
+
+/// How many records of a shape are observed.
+pub(super) const OBSERVED: u32 = 2 * ROUND;
+
+/// How many values of the second round make their length the usual one.
+const ENOUGH: u32 = 30;
 
 /// A shape larger than this is not kept: eight of them must stay a small thing.
 const MAX_LITERAL_BYTES: usize = 16 * 1024;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use datum_codec::{DecodeReason, Json, Projected};
 
-use crate::oracle::{Nested, Optional, Required, check, compare};
+use crate::oracle::{Both, Nested, Optional, Required, check, compare};
 
 #[test]
 fn forms_of_records_are_accepted_as_with_serde_json() {
@@ -91,7 +91,7 @@ fn nested_forms_are_accepted_as_with_serde_json() {
 fn every_prefix_of_a_record_is_refused() {
     let text =
         br#"{"x":["\u00e9",{"k":null}],"a":{"x":17,"y":{"z":-2.5e3}},"b":"t\n","o":{"q":{"r":false}}}"#;
-    let mut decoder = Json::<Nested>::projected();
+    let mut decoder = Both::<Nested>::projected();
     for end in 0..text.len() {
         assert!(!compare(&mut decoder, &text[..end]));
         assert!(!check::<Nested>(&text[..end]));
@@ -112,7 +112,7 @@ fn alternating_shapes_are_all_kept() {
         r#"{"e":1, "b":2, "c":"", "d":false, "a":0}"#,
         r#"{"n":{"m":1},"a":1,"b":2,"c":"\u00e9","d":false,"e":0}"#,
     ];
-    let mut decoder = Json::<Required>::projected();
+    let mut decoder = Both::<Required>::projected();
     for round in 0..50 {
         for form in forms {
             assert!(compare(&mut decoder, form.as_bytes()), "{round}");
@@ -126,7 +126,7 @@ fn alternating_shapes_are_all_kept() {
 
 #[test]
 fn more_shapes_than_are_kept_stay_right() {
-    let mut decoder = Json::<Required>::projected();
+    let mut decoder = Both::<Required>::projected();
     let form = |i: usize| format!(r#"{{"k{i}":0,"a":{i},"b":2,"c":"","d":false,"e":0}}"#);
     for i in 0..600 {
         assert!(compare(&mut decoder, form(i).as_bytes()));

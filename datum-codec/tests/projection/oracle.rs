@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use datum_codec::json::PathsTaken;
 use datum_codec::{Json, OwnedProjected, Projected, ProjectedJson};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -16,8 +17,32 @@ pub(crate) trait Twin: OwnedProjected + Debug {
     fn naive(self) -> Self::Naive;
 }
 
-/// Decodes both ways and compares; says whether the record was accepted.
-pub(crate) fn compare<T: Twin>(decoder: &mut ProjectedJson<T>, input: &[u8]) -> bool {
+/// A decoder as this machine has it, and one without vector instructions.
+pub(crate) struct Both<T> {
+    native: ProjectedJson<T>,
+    portable: ProjectedJson<T>,
+}
+
+impl<T: Twin> Both<T> {
+    pub(crate) fn projected() -> Self {
+        Self { native: Json::projected(), portable: Json::projected_portably() }
+    }
+
+    /// How both have read; it is the same.
+    pub(crate) fn paths_taken(&self) -> PathsTaken {
+        assert_eq!(self.native.paths_taken(), self.portable.paths_taken());
+        self.native.paths_taken()
+    }
+}
+
+/// Decodes with all and compares; says whether the record was accepted.
+pub(crate) fn compare<T: Twin>(both: &mut Both<T>, input: &[u8]) -> bool {
+    let accepted = compare_one(&mut both.native, input);
+    compare_one(&mut both.portable, input);
+    accepted
+}
+
+fn compare_one<T: Twin>(decoder: &mut ProjectedJson<T>, input: &[u8]) -> bool {
     let expected = serde_json::from_slice::<T::Naive>(input);
     let shared = Bytes::copy_from_slice(input);
     let found = decoder.decode(&shared);
@@ -34,7 +59,7 @@ pub(crate) fn compare<T: Twin>(decoder: &mut ProjectedJson<T>, input: &[u8]) -> 
 
 /// Compares with a decoder that knows nothing, and again with one that has just seen the record.
 pub(crate) fn check<T: Twin>(input: &[u8]) -> bool {
-    let mut decoder = Json::<T>::projected();
+    let mut decoder = Both::<T>::projected();
     let accepted = compare(&mut decoder, input);
     compare(&mut decoder, input);
     if accepted {

@@ -2,11 +2,10 @@
 
 use std::cell::Cell;
 
-use datum_codec::Json;
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop, prop_oneof};
 use proptest::test_runner::TestRunner;
 
-use crate::oracle::{Nested, Optional, Required, compare};
+use crate::oracle::{Both, Nested, Optional, Required, compare};
 
 fn white_space() -> impl Strategy<Value = &'static str> {
     prop_oneof![8 => Just(""), 1 => Just(" "), 1 => Just("\r\n\t")]
@@ -128,9 +127,9 @@ fn made_up_records_are_judged_as_serde_json_judges_them() {
     let config = ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() };
     TestRunner::new(config)
         .run(&records, |records| {
-            let mut required = Json::<Required>::projected();
-            let mut optional = Json::<Optional>::projected();
-            let mut nested = Json::<Nested>::projected();
+            let mut required = Both::<Required>::projected();
+            let mut optional = Both::<Optional>::projected();
+            let mut nested = Both::<Nested>::projected();
             let mut counts = accepted.get();
             for record in records.iter().chain(&records) {
                 counts[0] += u32::from(compare(&mut required, record));

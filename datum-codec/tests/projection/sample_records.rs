@@ -1,17 +1,16 @@
 //! Sample records in all four layouts, whole and perturbed.
 
-use datum_codec::Json;
 use datum_codec::sample::{Layout, RecordGenerator};
 use proptest::prelude::{ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use proptest::strategy::Just;
 
-use crate::oracle::{Metric, compare};
+use crate::oracle::{Both, Metric, compare};
 
 #[test]
 fn sample_records_are_read_by_shape_in_every_layout() {
     for layout in Layout::ALL {
         let mut generator = RecordGenerator::new(5, layout);
-        let mut decoder = Json::<Metric>::projected();
+        let mut decoder = Both::<Metric>::projected();
         let mut line = Vec::new();
         for i in 0..2_000 {
             line.clear();
@@ -138,7 +137,7 @@ proptest! {
         layouts in prop::collection::vec(prop::sample::select(Layout::ALL.to_vec()), 1..3),
         records in prop::collection::vec(changes(), 1..12),
     ) {
-        let mut decoder = Json::<Metric>::projected();
+        let mut decoder = Both::<Metric>::projected();
         let mut generators: Vec<_> =
             layouts.iter().map(|layout| RecordGenerator::new(seed, *layout)).collect();
         for (i, changes) in records.iter().enumerate() {

@@ -1,7 +1,6 @@
 //! One value at a time: each that is at the edge of something, for each type, wanted and not.
 
-use crate::oracle::{Nested, Optional, Required, check, compare};
-use datum_codec::Json;
+use crate::oracle::{Both, Nested, Optional, Required, check, compare};
 
 /// Numbers at the edges of types, of the short ways and of the grammar; some are malformed.
 const NUMBERS: &[&str] = &[
@@ -305,7 +304,7 @@ fn a_known_shape_does_not_hide_a_wrong_value() {
     };
     for place in 0..6 {
         for value in every_value() {
-            let mut decoder = Json::<Required>::projected();
+            let mut decoder = Both::<Required>::projected();
             compare(&mut decoder, &with(9, b""));
             compare(&mut decoder, &with(place, &value));
             compare(&mut decoder, &with(9, b""));

@@ -1,0 +1,25 @@
+//! What stands in for the module `vector` on machines other than x86-64: nothing, so that all shapes are read portably.
+
+use super::shape::Step;
+use crate::projected::{Field, Slot, Unescaped};
+
+/// Never there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Avx2 {}
+
+impl Avx2 {
+    pub(super) const fn detect() -> Option<Self> {
+        None
+    }
+
+    pub(super) const fn read(
+        self,
+        _steps: &[Step],
+        _input: &[u8],
+        _fields: &[Field],
+        _slots: &mut [Slot],
+        _unescaped: &mut Unescaped,
+    ) -> Option<usize> {
+        match self {}
+    }
+}
