@@ -12,6 +12,7 @@ use bytes::Bytes;
 use compact_str::CompactString;
 
 use crate::error::{DecodeError, DecodeReason};
+use crate::json::text_of;
 
 /// A struct whose fields are read out of records, by `#[derive(Projected)]`.
 ///
@@ -305,6 +306,7 @@ impl Unescaped {
 
 impl<'b> FieldValue<'_, 'b> {
     /// Where the text lies; the second part says whether that is in the record itself.
+    #[inline]
     fn text_bytes(self) -> Result<(&'b [u8], Option<Range<usize>>), DecodeReason> {
         match self.slot.value {
             SlotValue::Text { end } => {
@@ -381,7 +383,7 @@ impl<'b> FieldType<'b> for &'b str {
     #[inline]
     fn from_value(value: FieldValue<'_, 'b>) -> Result<Self, DecodeReason> {
         let (bytes, _) = value.text_bytes()?;
-        std::str::from_utf8(bytes).map_err(|_| DecodeReason::InvalidUtf8)
+        text_of(bytes).map_err(|_| DecodeReason::InvalidUtf8)
     }
 }
 

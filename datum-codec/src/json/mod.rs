@@ -51,6 +51,7 @@ use self::cache::ShapeCache;
 use self::parse::{Form, Parser};
 use self::plan::Plan;
 use self::vector::Avx2;
+pub(crate) use self::vector::text_of;
 
 /// The JSON format, for records of type `T`. Names decoders; holds nothing.
 #[derive(Debug)]

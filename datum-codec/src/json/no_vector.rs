@@ -1,5 +1,7 @@
 //! What stands in for the module `vector` on machines other than x86-64: nothing, so that all shapes are read portably.
 
+use std::str::Utf8Error;
+
 use super::shape::Step;
 use crate::projected::{Field, Slot, Unescaped};
 
@@ -22,4 +24,9 @@ impl Avx2 {
     ) -> Option<usize> {
         match self {}
     }
+}
+
+/// These bytes as text.
+pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Utf8Error> {
+    std::str::from_utf8(bytes)
 }

@@ -9,7 +9,7 @@
 //! Nothing is read beyond the record: its last bytes are copied first, to where zeros follow them, and the steps
 //! there work on the copy. No literal holds a zero, nor does a string or number, so none of them ends among these.
 
-#![allow(unsafe_code, reason = "vector loads, and calls of what only some processors can run")]
+#![allow(unsafe_code, reason = "vector loads, calls of what only some processors can run, ASCII as text")]
 
 use std::arch::asm;
 use std::arch::x86_64::{
@@ -19,6 +19,7 @@ use std::arch::x86_64::{
     _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
 };
 use std::marker::PhantomData;
+use std::str::Utf8Error;
 
 use super::number::divide;
 use super::shape::{Gap, MAX_LENGTH, Step, fill, read_long, skip_long};
@@ -155,7 +156,7 @@ fn read(
                 Some(length) => at + foreseen(length, step.usual.length),
                 None => skip_long(input, at)?,
             },
-            Gap::Unwanted => match number(value, 0, step.behind) {
+            Gap::Unwanted => match number::<0>(value, step.behind) {
                 Some(number) => at + foreseen(number.end, step.usual.length),
                 None => skip_long(input, at)?,
             },
@@ -166,7 +167,7 @@ fn read(
                 }
                 None => read_long(input, at, index, fields, slots, unescaped)?,
             },
-            Gap::Unsigned(index) => match integer(value, 0, step.behind) {
+            Gap::Unsigned(index) => match integer::<0>(value, step.behind) {
                 Some((found, length)) => {
                     let end = at + foreseen(length, step.usual.length);
                     fill(slots, index, at, SlotValue::Unsigned(found), end)
@@ -267,57 +268,78 @@ struct Number {
     end: usize,
 }
 
-/// The number that begins at `from`, which is at most one, if it is a plain one that `behind` follows.
+/// The number that begins at `FROM`, which is at most one, if it is a plain one that `behind` follows.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn number(bytes: &Value, from: usize, behind: u8) -> Option<Number> {
-    let characters = load(bytes[from..].first_chunk()?);
+fn number<const FROM: usize>(bytes: &Value, behind: u8) -> Option<Number> {
+    let characters = load(bytes[FROM..].first_chunk()?);
     // Digits become the ten lowest numbers there are.
     let lowered = _mm256_add_epi8(characters, _mm256_set1_epi8(0x80_u8.wrapping_sub(b'0').cast_signed()));
     let others = mask(_mm256_cmpgt_epi8(lowered, _mm256_set1_epi8(i8::MIN + 9)));
     let whole = others.trailing_zeros() as usize;
-    if whole == 0 || (bytes[from] == b'0' && whole != 1) {
+    if whole == 0 || (bytes[FROM] == b'0' && whole != 1) {
         return None;
     }
     let mut end = whole;
-    if bytes[from + whole] == b'.' {
+    if bytes[FROM + whole] == b'.' {
         end = (others & others.wrapping_sub(1)).trailing_zeros() as usize;
         if end == whole + 1 {
             return None;
         }
     }
     let number = Number { characters: _mm256_castsi256_si128(characters), whole, end };
-    if bytes[from + end] == behind { Some(number) } else { None }
+    if bytes[FROM + end] == behind { Some(number) } else { None }
 }
 
 /// An integer of sixteen digits at most, and how many characters it and what stands before it take.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn integer(bytes: &Value, from: usize, behind: u8) -> Option<(u64, usize)> {
-    let Number { characters, whole, end } = number(bytes, from, behind)?;
-    if end == whole && end <= 16 { Some((joined(characters, end), from + end)) } else { None }
+fn integer<const FROM: usize>(bytes: &Value, behind: u8) -> Option<(u64, usize)> {
+    let Number { characters, whole, end } = number::<FROM>(bytes, behind)?;
+    if end == whole && end <= 16 { Some((joined(characters, end), FROM + end)) } else { None }
 }
 
 /// An integer of sixteen digits at most, and perhaps a minus sign, but not `-0`.
+///
+/// Where there is a sign, other code runs, so that the processor need not look at the sign before it loads the digits.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn signed(bytes: &Value, behind: u8) -> Option<(i64, usize)> {
-    let negative = bytes[0] == b'-';
-    let (found, end) = integer(bytes, usize::from(negative), behind)?;
-    match (negative, found.cast_signed()) {
-        (true, 0) => None,
-        (true, found) => Some((-found, end)),
-        (false, found) => Some((found, end)),
+    if bytes[0] == b'-' {
+        return negative(bytes, behind);
     }
+    let (found, end) = integer::<0>(bytes, behind)?;
+    Some((found.cast_signed(), end))
 }
 
-/// A float without exponent, of nineteen digits at most.
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn negative(bytes: &Value, behind: u8) -> Option<(i64, usize)> {
+    let (found, end) = integer::<1>(bytes, behind)?;
+    if found == 0 { None } else { Some((-found.cast_signed(), end)) }
+}
+
+/// A float without exponent, of nineteen digits at most, and perhaps a minus sign.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn double(bytes: &Value, behind: u8) -> Option<(f64, usize)> {
-    let negative = bytes[0] == b'-';
-    let from = usize::from(negative);
-    let Number { characters, whole, end } = number(bytes, from, behind)?;
+    if bytes[0] == b'-' {
+        return negative_double(bytes, behind);
+    }
+    unsigned_double::<0>(bytes, behind)
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn negative_double(bytes: &Value, behind: u8) -> Option<(f64, usize)> {
+    let (found, end) = unsigned_double::<1>(bytes, behind)?;
+    Some((-found, end))
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn unsigned_double<const FROM: usize>(bytes: &Value, behind: u8) -> Option<(f64, usize)> {
+    let Number { characters, whole, end } = number::<FROM>(bytes, behind)?;
     if whole > 16 {
         return None;
     }
@@ -325,14 +347,13 @@ fn double(bytes: &Value, behind: u8) -> Option<(f64, usize)> {
         (joined(characters, whole), 0)
     } else {
         // From the point on, each lane takes its neighbour, so that the digits close up.
-        let shifted = load_half(bytes[from + 1..].first_chunk()?);
+        let shifted = load_half(bytes[FROM + 1..].first_chunk()?);
         let digits = _mm_blendv_epi8(shifted, characters, load_half(BEFORE[16 - whole..].first_chunk()?));
         let count = end - 1;
-        let value = if count <= 16 { joined(digits, count) } else { joined_more(digits, bytes, from, end)? };
+        let value = if count <= 16 { joined(digits, count) } else { joined_more(digits, bytes, FROM, end)? };
         (value, count - whole)
     };
-    let value = divide(value, decimals)?;
-    Some((if negative { -value } else { value }, from + end))
+    Some((divide(value, decimals)?, FROM + end))
 }
 
 /// The integer that sixteen digits make with up to three more, which follow in `bytes` behind a point.
@@ -401,4 +422,14 @@ fn load(bytes: &[u8; 32]) -> __m256i {
 fn load_half(bytes: &[u8; 16]) -> __m128i {
     // SAFETY: the reference is to 16 readable bytes, and the load asks for no alignment.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+/// These bytes as text, which it mostly takes a look at their highest bits to see.
+#[inline]
+pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Utf8Error> {
+    if bytes.is_ascii() {
+        // SAFETY: ASCII is UTF-8.
+        return Ok(unsafe { str::from_utf8_unchecked(bytes) });
+    }
+    str::from_utf8(bytes)
 }
