@@ -7,6 +7,7 @@ use super::plan::{Node, Plan, Target};
 use super::skip::{Next, closing, end_of_element, expect_word, skip_colon, skip_value, skip_white_space};
 use super::text::{scan_string, unescape};
 use super::value::read_value;
+use super::vector::text_of;
 use crate::error::{DecodeError, DecodeReason};
 use crate::projected::{Slot, Unescaped};
 
@@ -143,7 +144,7 @@ impl<'p, 'b> Parser<'p, 'b> {
         } else {
             &self.input[raw]
         };
-        let Ok(key) = std::str::from_utf8(key) else {
+        let Ok(key) = text_of(key) else {
             return Err(Fault::new(DecodeReason::InvalidUtf8, at + 1));
         };
         Ok((node.children.iter().position(|child| child.key == key), token.end))

@@ -34,7 +34,6 @@ pub(super) struct Shape {
 }
 
 /// Some bytes, then a value.
-#[repr(align(64))]
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub(super) literal: Literal,
