@@ -88,9 +88,9 @@ async fn a_transactional_copy_is_visible_together_with_its_offsets() {
         // In three runs, as if the process had been started anew twice; each goes on where the transaction before ended.
         for _ in 0..3 {
             let into = output.clone();
-            // What was fetched and not taken is never acknowledged; leaving does not have to wait for it here.
+            // What was fetched and not taken is never acknowledged, and leaving does not wait for it.
             let mut consumer = ConsumerSettings::new(&bootstrap).group("copy").topic(&input);
-            consumer.group.drain_timeout = Duration::from_millis(300);
+            consumer.group.drain_timeout = PATIENCE * 2;
             let copied = Source::kafka(consumer)
                 .take(100)
                 .map(move |record| record.map(|value| ProducerRecord::new(into.as_str(), value)))

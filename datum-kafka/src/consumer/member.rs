@@ -94,6 +94,14 @@ impl Acknowledgement {
         changed
     }
 
+    /// Takes back this run and those of its partition that were noted after it. For a batch that is dropped half-way: its other records
+    /// have been shown to nobody, so that no drain has to wait for them.
+    pub(crate) fn withdraw(&self) {
+        let Run { shared, owned: Owned { handle, epoch } } = &*self.of;
+        shared.group.ledger().withdrawn(handle.partition(), *epoch, self.first);
+        shared.acked.notify_waiters();
+    }
+
     /// The partition and the assignment.
     pub fn handle(&self) -> &PartitionHandle {
         &self.of.owned.handle

@@ -162,6 +162,13 @@ impl Ledger {
         true
     }
 
+    /// Takes back the run that begins at `first` and those after it: nobody has seen them, and nobody will acknowledge them.
+    pub fn withdrawn(&mut self, partition: &TopicPartition, epoch: u64, first: i64) {
+        let Some(entry) = self.entry(partition, epoch) else { return };
+        let kept = entry.spans.partition_point(|span| span.first < first);
+        entry.spans.truncate(kept);
+    }
+
     /// How many emitted runs of a partition are not acknowledged.
     pub fn outstanding(&self, partition: &TopicPartition) -> usize {
         self.partitions
@@ -244,6 +251,21 @@ mod tests {
         assert!(ledger.acked(&tp(0), 1, 10));
         assert_eq!(ledger.dirty(None).0[&tp(0)], CommitOffset::new(16).leader_epoch(3));
         assert!(!ledger.acked(&tp(0), 1, 10), "a second acknowledgement changes nothing");
+    }
+
+    #[test]
+    fn what_nobody_has_seen_is_taken_back_and_not_waited_for() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 1);
+        for first in 10..20 {
+            ledger.emitted(&tp(0), 1, first, first + 1, 3);
+        }
+        ledger.withdrawn(&tp(0), 2, 10);
+        ledger.withdrawn(&tp(0), 1, 12);
+        assert_eq!(ledger.outstanding(&tp(0)), 2);
+        assert!(!ledger.acked(&tp(0), 1, 12));
+        assert!(ledger.acked(&tp(0), 1, 11) && ledger.acked(&tp(0), 1, 10));
+        assert_eq!((ledger.outstanding(&tp(0)), offset(&ledger, 0)), (0, Some(12)));
     }
 
     /// An acknowledgement that arrives just after the partition was revoked, and then the commit timer.

@@ -229,9 +229,9 @@ impl KafkaSourceStage {
     /// The next record of the batch held, if its partition is still ours.
     fn next_record(&mut self) -> Option<CommittableRecord> {
         let (batch, acks, position) = self.batch.as_mut()?;
-        let ack = acks.pop_front().filter(|_| batch.handle().is_active());
-        let Some(ack) = ack else {
-            self.batch = None;
+        let active = batch.handle().is_active();
+        let Some(ack) = acks.pop_front_if(|_| active) else {
+            self.drop_batch();
             return None;
         };
         let value = batch.get(*position).and_then(|record| record.value_bytes()).unwrap_or_default();
@@ -240,8 +240,17 @@ impl KafkaSourceStage {
         Some(record)
     }
 
+    /// Drops what is left of the batch; nobody will acknowledge it.
+    fn drop_batch(&mut self) {
+        if let Some((_, acks, _)) = self.batch.take()
+            && let Some(next) = acks.front()
+        {
+            next.withdraw();
+        }
+    }
+
     fn leave(&mut self) {
-        self.batch = None;
+        self.drop_batch();
         let limit = self.settings.group.drain_timeout;
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
             State::Running(consumer) => State::Leaving(Box::pin(async move {
