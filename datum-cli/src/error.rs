@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::options::OnBadRecord;
+
 /// Why a command ended without doing what it was asked for. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -54,9 +56,9 @@ pub(crate) enum CliError {
     /// No threads, or no notifications of the system's.
     #[error("the system gives no runtime: {0}")]
     Runtime(#[source] io::Error),
-    /// Built later.
-    #[error("`datum {0}` needs the Kafka client, which this build does not have yet")]
-    NotYet(&'static str),
+    /// The stream failed; it names the stage, the culprit and the remedy.
+    #[error(transparent)]
+    Stream(#[from] datum::StreamError),
     /// The standard output could not be written.
     #[error("cannot write to the standard output: {0}")]
     Output(#[source] io::Error),
@@ -76,6 +78,28 @@ pub(crate) enum UsageError {
     /// The windows described cannot be.
     #[error("the windows cannot be made: {0}")]
     Windows(#[from] datum::window::TumblingError),
+}
+
+impl UsageError {
+    /// A policy of dead letters and their topic, of which neither makes sense without the other.
+    pub(crate) fn dead_letters(policy: OnBadRecord, topic: Option<&str>) -> Result<(), Self> {
+        match (policy == OnBadRecord::DeadLetter, topic) {
+            (true, None) => Err(Self::combination(
+                "`--on-bad-record dead-letter` has no topic to send to",
+                "name one with `--dead-letter-topic`",
+            )),
+            (false, Some(_)) => Err(Self::combination(
+                "`--dead-letter-topic` is given and nothing is sent there",
+                "add `--on-bad-record dead-letter`",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// What does not fit together, and what to do.
+    pub(crate) fn combination(what: &str, remedy: &str) -> Self {
+        Self::Combination { what: what.into(), remedy: remedy.into() }
+    }
 }
 
 impl CliError {

@@ -2,6 +2,7 @@
 
 mod broker;
 mod config;
+mod enrich;
 mod error;
 mod generate;
 mod interrupt;
@@ -46,7 +47,7 @@ fn run(command: &Command) -> Result<(), CliError> {
     match command {
         Command::Gen(options) => on_runtime(generate::run(options)),
         Command::Rollup(options) => on_runtime(rollup::run(options)),
-        Command::Enrich(_) => Err(CliError::NotYet("enrich")),
+        Command::Enrich(options) => on_runtime(enrich::run(options)),
         Command::Probe(options) => on_runtime(probe::run(options)),
         Command::Broker(options) => on_runtime(broker::run(options)),
     }

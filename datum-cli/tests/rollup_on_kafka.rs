@@ -4,9 +4,7 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
+use support::brokers::{Broker, real};
 use support::{Files, datum, oracle, read_json};
 
 const SIZE_MS: i64 = 30_000;
@@ -14,43 +12,6 @@ const GRACE_MS: i64 = 1_000;
 const RECORDS: &str = "6000";
 /// Long past, so that no window ends after now.
 const START_MS: &str = "1700000010000";
-
-/// An embedded broker as a process of its own.
-struct Broker {
-    process: Child,
-    address: String,
-}
-
-impl Broker {
-    fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_datum"))
-            .args(["broker"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut address = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
-        Self { process, address: address.trim().to_owned() }
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// Real brokers, or none where none is required.
-fn real() -> Option<String> {
-    let address = std::env::var("DATUM_TEST_KAFKA").ok();
-    assert!(
-        address.is_some() || std::env::var_os("DATUM_TEST_REQUIRE_KAFKA").is_none(),
-        "DATUM_TEST_KAFKA names no broker"
-    );
-    address
-}
 
 /// Fills a topic, runs the rollup over it to its end, and compares with the oracle over the same records.
 fn check(brokers: &str, name: &str, partitions: &str, layout: &str, disorder: &str) {

@@ -6,6 +6,8 @@ mod job;
 mod logic;
 mod panes;
 
+pub(crate) use definition::OBJECTIVE_MS;
+
 use crate::error::{CliError, UsageError};
 use crate::options::{OnBadRecord, RollupOptions};
 
@@ -21,22 +23,11 @@ pub(crate) async fn run(options: &RollupOptions) -> Result<(), CliError> {
 
 /// What the parser cannot see: options that only make sense together.
 fn check(options: &RollupOptions) -> Result<(), UsageError> {
-    let combination =
-        |what: &str, remedy: &str| UsageError::Combination { what: what.into(), remedy: remedy.into() };
-    let dead_letters = options.on_bad_record == OnBadRecord::DeadLetter;
-    match (dead_letters, &options.dead_letter_topic) {
-        (true, _) if options.from_file.is_some() => Err(combination(
+    if options.on_bad_record == OnBadRecord::DeadLetter && options.from_file.is_some() {
+        return Err(UsageError::combination(
             "a file has no dead-letter topic for `--on-bad-record dead-letter`",
             "use `--on-bad-record skip`, which counts such lines",
-        )),
-        (true, None) => Err(combination(
-            "`--on-bad-record dead-letter` has no topic to send to",
-            "name one with `--dead-letter-topic`",
-        )),
-        (false, Some(_)) => Err(combination(
-            "`--dead-letter-topic` is given and nothing is sent there",
-            "add `--on-bad-record dead-letter`",
-        )),
-        _ => Ok(()),
+        ));
     }
+    UsageError::dead_letters(options.on_bad_record, options.dead_letter_topic.as_deref())
 }

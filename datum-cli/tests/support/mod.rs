@@ -7,7 +7,9 @@
     reason = "each test file uses its part, and fails by panicking"
 )]
 
+pub mod brokers;
 pub mod oracle;
+pub mod topic;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
