@@ -41,6 +41,9 @@ pub struct StartFacts {
     pub partition_count: u32,
     /// The partitions to start: all of them, or the one of a co-partitioned job.
     pub partitions: Vec<PartitionFacts>,
+    /// The highest partition count stored with any of the group's offsets for the topic, those of other partitions of a
+    /// co-partitioned job included; `None` when no state is stored.
+    pub known_count: Option<u32>,
     /// Whether the input topic is compacted.
     pub compacted: bool,
     /// Whether the output holds panes, late or dead-letter records of this group (of this partition, when
@@ -92,6 +95,12 @@ pub fn decide(mode: Mode, hash: JobHash, facts: &StartFacts) -> Result<Start, Re
         } else {
             Err(Refusal::OffsetsWithoutState { partitions: numbers(&bare) })
         };
+    }
+    // The state of a co-partitioned job is spread over its partitions: one that is new has none of its own.
+    if let (Mode::CoPartitioned, Some(count)) = (mode, facts.known_count)
+        && count != facts.partition_count
+    {
+        return Err(Refusal::PartitionCount { stored: count, found: facts.partition_count, mode });
     }
     if stored.is_empty() {
         return if facts.output_exists && !facts.reset {

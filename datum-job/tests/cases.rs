@@ -251,6 +251,7 @@ fn facts(partitions: Vec<PartitionFacts>) -> StartFacts {
         topic: TOPIC,
         partition_count,
         partitions,
+        known_count: None,
         compacted: false,
         output_exists: false,
         reset: false,

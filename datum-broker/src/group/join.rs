@@ -130,7 +130,11 @@ impl Step<'_> {
             State::Stable if self.group.select_protocol() == self.group.protocol => {
                 self.answer_unchanged(&request, id, old_leader);
             }
-            State::PreparingRebalance => self.wait(&id),
+            State::PreparingRebalance => {
+                self.wait(&id);
+                // It may be the one that the barrier has been waiting for.
+                self.group.complete_if_all_joined(self.now, self.out);
+            }
             State::Stable | State::CompletingRebalance | State::Empty => {
                 self.wait(&id);
                 self.group.rebalance(self.now, self.settings.initial_delay, self.out);

@@ -221,6 +221,22 @@ fn whoever_waits_under_a_static_id_is_fenced_by_its_next_holder() {
 }
 
 #[test]
+fn a_static_member_that_comes_back_ends_the_barrier_that_waits_for_it() {
+    let mut world = World::new(0);
+    let first = world.join("", Some("one"), &["a"]);
+    let (one, generation, ..) = world.joined(first).unwrap();
+    let sync = world.sync_as(&one, "one", generation);
+    world.synced(sync).unwrap();
+    // Another comes, and the barrier waits for the first, which has died and comes back without its id.
+    let other = world.join("", None, &["a"]);
+    assert!(world.waits(other));
+    let back = world.join("", Some("one"), &["a"]);
+    let (_, next, ..) = world.joined(back).unwrap();
+    assert_eq!(next, generation + 1);
+    assert_eq!(world.joined(other).unwrap().1, next);
+}
+
+#[test]
 fn static_members_survive_a_barrier_that_they_miss() {
     let mut world = World::new(0);
     let first = world.join("", Some("one"), &["range"]);

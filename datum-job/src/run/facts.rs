@@ -1,6 +1,7 @@
 //! What a start is decided from, asked of the cluster.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datum_kafka::admin::{Admin, OffsetSpec};
@@ -9,7 +10,7 @@ use datum_kafka::consumer::Consumer;
 use datum_kafka::{ConsumerSettings, ErrorCode, Isolation, KafkaError, StartAt, Subject, TopicPartition};
 
 use crate::restore::{Committed, PartitionFacts, StartFacts};
-use crate::stored::TopicId;
+use crate::stored::{Stored, TopicId};
 
 /// The header by which output names the group it came from.
 pub(super) const GROUP_HEADER: &[u8] = b"datum-group";
@@ -44,7 +45,14 @@ pub(super) async fn ask(question: &Question) -> Result<StartFacts, KafkaError> {
         None => (0..count).collect(),
     };
     let partitions: Vec<TopicPartition> = wanted.iter().map(|p| partition(topic, *p)).collect();
-    let committed = admin.committed_offsets(group, &partitions).await?;
+    let all: Vec<TopicPartition> = (0..count).map(|p| partition(topic, p)).collect();
+    let mut committed = admin.committed_offsets(group, &all).await?;
+    let known_count = committed
+        .values()
+        .filter_map(|c| Stored::from_text(c.offset, &c.metadata).ok().flatten())
+        .map(|stored| stored.partitions)
+        .max();
+    committed.retain(|tp, _| partitions.contains(tp));
     let starts = ends(&admin, &partitions, OffsetSpec::Earliest).await?;
     let ends = ends(&admin, &partitions, OffsetSpec::Latest).await?;
     let policy = admin.topic_config(topic, &["cleanup.policy"]).await?;
@@ -62,16 +70,23 @@ pub(super) async fn ask(question: &Question) -> Result<StartFacts, KafkaError> {
         topic: TopicId(found.id),
         partition_count: count,
         partitions: facts.collect(),
+        known_count,
         compacted,
         output_exists,
         reset: question.reset,
     })
 }
 
-/// The log's first offset of one partition.
-pub(super) async fn log_start(cluster: &Cluster, tp: &TopicPartition) -> Result<i64, KafkaError> {
-    let found = ends(&Admin::new(cluster.clone()), std::slice::from_ref(tp), OffsetSpec::Earliest).await?;
-    Ok(found.get(tp).copied().unwrap_or(0))
+/// The logs' first offsets of partitions that have appeared, by number: all of them or none, so that no count is ever
+/// stored above a partition that was left out.
+pub(super) async fn log_starts(
+    cluster: &Cluster,
+    topic: &Arc<str>,
+    numbers: Range<u32>,
+) -> Result<Vec<(u32, i64)>, KafkaError> {
+    let partitions: Vec<TopicPartition> = numbers.clone().map(|number| partition(topic, number)).collect();
+    let found = ends(&Admin::new(cluster.clone()), &partitions, OffsetSpec::Earliest).await?;
+    Ok(numbers.zip(&partitions).map(|(number, tp)| (number, found.get(tp).copied().unwrap_or(0))).collect())
 }
 
 async fn ends(

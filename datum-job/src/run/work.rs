@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datum_core::clock::Clock;
+use datum_kafka::admin::Admin;
 use datum_kafka::cluster::Cluster;
 use datum_kafka::consumer::{Consumer, RecordsBatch};
 use datum_kafka::group::membership::{Assigned, MembershipConfig};
-use datum_kafka::group::{CommitOffset, Group, GroupEvent, GroupEvents, GroupIdentity, Offsets};
+use datum_kafka::group::{CommitOffset, Group, GroupError, GroupEvent, GroupEvents, GroupIdentity, Offsets};
 use datum_kafka::producer::{Producer, ProducerRecord};
 use datum_kafka::{Isolation, KafkaError, KafkaErrorKind, OffsetReset, TopicPartition};
 use datum_window::Millis;
@@ -23,7 +24,10 @@ use super::requests::{self, Finished, Outcome};
 use super::unit::Unit;
 use super::{JobError, JobLogic, JobObserver, JobReport, LogicCut, Progress, RunSettings};
 use crate::machine::MachineError;
-use crate::protocol::{Answer, Delivery, DriverSettings, Ended, Lost, Next, Request, Role, Ticket};
+use crate::protocol::assignment::Broken;
+use crate::protocol::{
+    Answer, AssignmentError, Delivery, DriverSettings, Ended, Lost, Next, Request, Role, Ticket,
+};
 use crate::settings::{JobSettings, Mode};
 
 /// How often fetch answers are looked at when nothing else happens.
@@ -47,10 +51,8 @@ enum Done {
     },
     /// How many partitions the topic has.
     Counted(Result<u32, KafkaError>),
-    Grown {
-        partition: u32,
-        start: Result<i64, KafkaError>,
-    },
+    /// Where the logs of partitions that have appeared begin.
+    Grown(Result<Vec<(u32, i64)>, KafkaError>),
 }
 
 pub(super) struct Work<L: JobLogic> {
@@ -133,12 +135,20 @@ impl<L: JobLogic> Work<L> {
             let reading = self.units.values().any(|unit| unit.driver.wants_input());
             tokio::select! {
                 biased;
-                event = self.events.next() => self.heard(event)?,
+                event = self.events.next() => {
+                    if let Err(error) = self.heard(event) {
+                        return Err(self.explained(error).await);
+                    }
+                }
                 Some(done) = self.tasks.next(), if !self.tasks.is_empty() => self.done(done)?,
                 () = &mut stop, if !self.stopping => self.stop(),
                 _ = tick.tick() => self.look(),
                 () = tokio::time::sleep(wake.unwrap_or(TICK)), if wake.is_some() => {}
-                batch = self.consumer.next(), if reading => self.fold(batch)?,
+                batch = self.consumer.next(), if reading => {
+                    if let Err(error) = self.fold(batch) {
+                        return Err(self.explained(error).await);
+                    }
+                }
             }
         }
         self.leave().await
@@ -351,12 +361,12 @@ impl<L: JobLogic> Work<L> {
                     Ok(count) => self.counted(count),
                     Err(error) => {
                         tracing::warn!(%error, topic = %self.topic, "metadata could not be fetched");
+                        Ok(())
                     }
                 }
-                Ok(())
             }
-            Done::Grown { partition: number, start: Ok(offset) } => self.grown(number, offset),
-            Done::Grown { start: Err(error), .. } => {
+            Done::Grown(Ok(starts)) => self.grown(&starts),
+            Done::Grown(Err(error)) => {
                 // It is asked for again with the next count.
                 tracing::warn!(%error, topic = %self.topic, "the start of a new partition could not be had");
                 Ok(())
@@ -454,6 +464,7 @@ impl<L: JobLogic> Work<L> {
             }
             unit.driver.assigned(assigned.generation);
         }
+        self.same_count(assignment.count)?;
         self.assignor.owns_since((!keys.is_empty()).then_some(assigned.generation));
         self.follow_all();
         Ok(())
@@ -552,25 +563,69 @@ impl<L: JobLogic> Work<L> {
         }
     }
 
-    fn counted(&mut self, count: u32) {
-        let Some(known) =
-            self.units.values().filter_map(|u| Some(u.driver.machine()?.partition_count())).max()
-        else {
-            return;
-        };
-        for number in known..count {
-            let (cluster, tp) = (self.cluster.clone(), partition(&self.topic, number));
-            self.tasks.push(Box::pin(async move {
-                let start = facts::log_start(&cluster, &tp).await;
-                Done::Grown { partition: number, start }
-            }));
+    fn counted(&mut self, count: u32) -> Result<(), JobError> {
+        self.same_count(count)?;
+        let Some(known) = self.known_count().filter(|known| *known < count) else { return Ok(()) };
+        let (cluster, topic) = (self.cluster.clone(), self.topic.clone());
+        self.tasks.push(Box::pin(async move {
+            Done::Grown(facts::log_starts(&cluster, &topic, known..count).await)
+        }));
+        Ok(())
+    }
+
+    /// How many partitions the topic had when the oldest of the machines started, growth it has followed included.
+    fn known_count(&self) -> Option<u32> {
+        self.units.values().filter_map(|unit| Some(unit.driver.machine()?.partition_count())).min()
+    }
+
+    /// A co-partitioned job ends when the topic has grown beyond what any of its machines started with: keys have moved.
+    fn same_count(&self, count: u32) -> Result<(), JobError> {
+        match self.known_count() {
+            Some(known) if self.driver.job.mode == Mode::CoPartitioned && known < count => {
+                Err(JobError::Machine(MachineError::CountChanged { partition: known, count: known }))
+            }
+            _ => Ok(()),
         }
     }
 
-    fn grown(&mut self, number: u32, offset: i64) -> Result<(), JobError> {
-        let tp = partition(&self.topic, number);
-        for unit in self.units.values_mut() {
-            unit.grow(&tp, number, offset, &mut self.consumer).map_err(JobError::Machine)?;
+    /// What this member alone cannot tell of an error that ends the job.
+    async fn explained(&mut self, error: JobError) -> JobError {
+        match error {
+            JobError::KeyNotCoPartitioned { .. } => self.explained_by_growth(error).await,
+            // The group has members already, and they are of another kind.
+            JobError::Group(GroupError::NoCommonAssignor { .. }) => {
+                let why = Broken::ForeignMembers;
+                AssignmentError::OwnershipBroken { why, members: self.members().await }.into()
+            }
+            JobError::Ownership(AssignmentError::OwnershipBroken { why, members }) if members.is_empty() => {
+                AssignmentError::OwnershipBroken { why, members: self.members().await }.into()
+            }
+            error => error,
+        }
+    }
+
+    /// The members of the group, as far as the cluster tells.
+    async fn members(&mut self) -> Vec<String> {
+        let (admin, group) = (Admin::new(self.cluster.clone()), self.run.group());
+        let asked =
+            tokio::time::timeout(self.run.request_limit, async move { admin.group_members(&group).await });
+        asked.await.ok().and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// A key in a partition that is not its own is met before the growth that moved it, if metadata is older.
+    async fn explained_by_growth(&mut self, error: JobError) -> JobError {
+        let counted = tokio::time::timeout(self.run.request_limit, self.cluster.refresh()).await;
+        let count = counted.ok().and_then(Result::ok).and_then(|m| m.partition_count(&self.topic));
+        let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+        self.same_count(count).err().unwrap_or(error)
+    }
+
+    fn grown(&mut self, starts: &[(u32, i64)]) -> Result<(), JobError> {
+        for (number, offset) in starts {
+            let tp = partition(&self.topic, *number);
+            for unit in self.units.values_mut() {
+                unit.grow(&tp, *number, *offset, &mut self.consumer).map_err(JobError::Machine)?;
+            }
         }
         Ok(())
     }
@@ -588,6 +643,10 @@ impl<L: JobLogic> Work<L> {
     }
 
     fn is_over(&self) -> bool {
+        // A part that does not start has to be seen, however well the others of a co-partitioned job run.
+        if self.units.values().any(|unit| matches!(unit.ended, Some(Ended::Refused(_)))) {
+            return true;
+        }
         let ended = self.units.values().filter(|unit| unit.ended.is_some()).count();
         let running = self
             .units

@@ -252,6 +252,7 @@ impl Task {
                     high_watermark: b.logs[*p as usize].high_watermark(),
                 })
                 .collect(),
+            known_count: None,
             compacted: false,
             output_exists,
             reset: self.reset || self.lie == Some(Lie::ResetUnasked),

@@ -7,6 +7,7 @@
 
 mod committed;
 mod configs;
+mod members;
 mod offsets;
 mod topics;
 

@@ -60,6 +60,7 @@ calls! {
     HeartbeatRequest HeartbeatResponse "Heartbeat" 12 0 ..= 4;
     LeaveGroupRequest LeaveGroupResponse "LeaveGroup" 13 0 ..= 5;
     DescribeGroupsRequest DescribeGroupsResponse "DescribeGroups" 15 0 ..= 5;
+    ConsumerGroupDescribeRequest ConsumerGroupDescribeResponse "ConsumerGroupDescribe" 69 0 ..= 1;
     ConsumerGroupHeartbeatRequest ConsumerGroupHeartbeatResponse "ConsumerGroupHeartbeat" 68 0 ..= 1;
     InitProducerIdRequest InitProducerIdResponse "InitProducerId" 22 0 ..= 5;
     AddPartitionsToTxnRequest AddPartitionsToTxnResponse "AddPartitionsToTxn" 24 0 ..= 3;

@@ -99,6 +99,7 @@ impl Task {
         let mut metadata = self.cluster.watch_metadata();
         self.require(self.machine.config().topics.clone());
         self.machine.start(now());
+        let mut listens = true;
         loop {
             self.act().await;
             if matches!(self.machine.phase(), Phase::Closed | Phase::Failed) {
@@ -112,9 +113,13 @@ impl Task {
                 // Answers before the clock: a late task must not take its own lateness for silence.
                 biased;
                 Some(heard) = self.answers.next() => self.hear(heard),
-                command = self.inbox.recv() => match command {
+                command = self.inbox.recv(), if listens => match command {
                     Some(command) => self.obey(command),
-                    None => self.machine.leave(now(), now()),
+                    None => {
+                        // Said once: a closed inbox is ready for ever, and the goodbye may have to wait for its answer.
+                        listens = false;
+                        self.machine.leave(now(), now());
+                    }
                 },
                 changed = metadata.changed() => {
                     if changed.is_ok() {
@@ -189,6 +194,7 @@ impl Task {
     }
 
     async fn send(&mut self, call: CallId, request: Request, limit: std::time::Duration) {
+        tracing::trace!(group = %self.group, ?call, ?request, "asks");
         if request == Request::FindCoordinator {
             self.connection = None;
             self.cluster.forget_coordinator(CoordinatorKind::Group, &self.group);
