@@ -373,7 +373,7 @@ async fn another_computation_under_the_same_group_is_refused_while_windows_are_o
 /// Nothing is asked of a cluster for these: there is none.
 #[tokio::test]
 async fn a_chain_that_cannot_work_is_refused_before_anything_else() {
-    let nowhere = Stage { bootstrap: "127.0.0.1:1".into(), name: "nowhere".into(), _embedded: None };
+    let nowhere = Stage { bootstrap: "127.0.0.1:1".into(), name: "nowhere".into(), broker: None };
     let lengths =
         || input(&nowhere).decode(|line: &[u8]| Ok::<_, std::convert::Infallible>(Length(line.len())));
     let windowed = |windows| lengths().key_by(|length| length).named("length").window(windows);
