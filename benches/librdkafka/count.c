@@ -11,7 +11,8 @@
 #include <time.h>
 
 #define BATCH 10000
-#define QUIET_LIMIT_MS 30000
+#define WAIT_MS 200 /* A call returns when its batch is full or this has passed: at the end it is not full. */
+#define QUIET_LIMIT_S 30
 
 static void fail(const char *what, const char *why) {
     fprintf(stderr, "count: %s: %s\n", what, why);
@@ -65,9 +66,12 @@ int main(int argc, char **argv) {
 
     static rd_kafka_message_t *messages[BATCH];
     uint64_t records = 0, bytes = 0;
+    double heard = wall_from;
     for (int at_end = 0; at_end < partitions;) {
-        ssize_t n = rd_kafka_consume_batch_queue(queue, QUIET_LIMIT_MS, messages, BATCH);
-        if (n <= 0) fail("consume", n < 0 ? rd_kafka_err2str(rd_kafka_last_error()) : "the broker is silent");
+        ssize_t n = rd_kafka_consume_batch_queue(queue, WAIT_MS, messages, BATCH);
+        if (n < 0) fail("consume", rd_kafka_err2str(rd_kafka_last_error()));
+        if (n > 0) heard = wall();
+        else if (wall() - heard > QUIET_LIMIT_S) fail("consume", "the broker is silent");
         for (ssize_t i = 0; i < n; i++) {
             if (messages[i]->err == RD_KAFKA_RESP_ERR_NO_ERROR) records++, bytes += messages[i]->len;
             else if (messages[i]->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) at_end++;
