@@ -31,6 +31,7 @@ mod fault;
 mod number;
 mod parse;
 mod plan;
+mod scan;
 mod shape;
 mod skip;
 mod text;
