@@ -75,6 +75,17 @@ pub(crate) enum UsageError {
         /// What to do.
         remedy: String,
     },
+    /// The crash that was asked for is not one.
+    #[cfg(feature = "crash-points")]
+    #[error(
+        "{variable}={given} is no crash point; write `POINT:N` with before-transaction, output-written or transaction-ended"
+    )]
+    CrashPoint {
+        /// The variable of the environment.
+        variable: &'static str,
+        /// What it holds.
+        given: String,
+    },
     /// The windows described cannot be.
     #[error("the windows cannot be made: {0}")]
     Windows(#[from] datum::window::TumblingError),

@@ -96,7 +96,10 @@ where
     let stopwatch = Stopwatch::start();
     let mut stopped = Ok(());
     let outcome = {
-        let job = WindowJob::new(run, job, logic).run(async {
+        let job = WindowJob::new(run, job, logic);
+        #[cfg(feature = "crash-points")]
+        let job = super::crash_points::armed(job)?;
+        let job = job.run(async {
             stopped = until(Arc::clone(&read)).await;
         });
         tokio::pin!(job);

@@ -1,5 +1,7 @@
 //! `datum rollup`: twelve aggregates per region and window.
 
+#[cfg(feature = "crash-points")]
+mod crash_points;
 mod definition;
 mod file;
 mod job;
