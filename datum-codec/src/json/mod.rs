@@ -31,7 +31,6 @@ mod fault;
 mod number;
 mod parse;
 mod plan;
-mod scan;
 mod shape;
 mod skip;
 mod text;

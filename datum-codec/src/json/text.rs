@@ -5,7 +5,6 @@
 //! strings alone, for only they become text.
 
 use super::fault::Fault;
-use super::scan::find_special;
 use crate::error::DecodeReason;
 
 /// A string whose end has been found.
@@ -126,9 +125,60 @@ fn unicode_escape(text: &[u8], at: usize) -> Result<(char, usize), Fault> {
     pair.and_then(Result::ok).map(|character| (character, at + 10)).ok_or(lone)
 }
 
+/// The first quote, backslash or control character from `at` on; the input's length if there is none.
+#[inline(always)]
+fn find_special(input: &[u8], mut at: usize) -> usize {
+    while let Some(word) = input.get(at..).and_then(<[u8]>::first_chunk) {
+        let marks = special_bytes(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return at + (marks.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = input.get(at..).unwrap_or_default();
+    rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20)).map_or(input.len(), |i| at + i)
+}
+
+/// Sets the high bit of each byte that is special. Above the lowest one, bits may also be set for bytes that are
+/// not, since the subtractions borrow upwards; the lowest is always right.
+#[inline(always)]
+const fn special_bytes(word: u64) -> u64 {
+    // Of a byte below 0x80, each subtraction sets the high bit if it goes below zero; other bytes are never special.
+    let control = word.wrapping_sub(ONES * 0x20);
+    let quote = (word ^ (ONES * b'"' as u64)).wrapping_sub(ONES);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (control | quote | backslash) & !word & (ONES << 7)
+}
+
+const ONES: u64 = u64::MAX / 255;
+
 #[cfg(test)]
 mod tests {
-    use super::{scan_string, unescape};
+    use proptest::prelude::{ProptestConfig, any, prop, proptest};
+
+    use super::{find_special, scan_string, unescape};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn specials_are_found_where_a_plain_search_finds_them(
+            bytes in prop::collection::vec(prop::sample::select(vec![
+                b'a', 0x1F, 0x20, 0x21, b'"', b'#', b'[', b'\\', b']', 0x7F, 0x80, 0x9F, 0xA2, 0xDC, 0xFF, 0,
+            ]), 0..70),
+            plain in prop::collection::vec(any::<bool>(), 70),
+        ) {
+            // Most bytes are made plain, so that runs are long enough to cross words and blocks.
+            let bytes: Vec<u8> = bytes.iter().zip(&plain).map(|(b, p)| if *p { b'x' } else { *b }).collect();
+            for start in 0..=bytes.len() {
+                let expected = bytes[start..]
+                    .iter()
+                    .position(|b| matches!(b, b'"' | b'\\') || *b < 0x20)
+                    .map_or(bytes.len(), |i| start + i);
+                assert_eq!(find_special(&bytes, start), expected);
+            }
+        }
+    }
 
     #[test]
     fn a_string_is_unescaped() {
