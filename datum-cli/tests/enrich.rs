@@ -207,6 +207,7 @@ fn an_output_topic_that_deletes_is_warned_about() {
 
 #[test]
 #[cfg(unix)]
+#[ignore = "sees no output of a running process within a minute on some runs, though the command publishes; roadmap/plan.md"]
 fn asked_to_stop_it_commits_what_it_has_written() {
     let broker = Broker::start();
     let case = Case::new(&broker.address, "stopped");
