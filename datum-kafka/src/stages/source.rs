@@ -56,11 +56,11 @@ impl KafkaSources for Source<Unset> {
 /// ```no_run
 /// use datum_core::prelude::*;
 /// use datum_kafka::ConsumerSettings;
-/// use datum_kafka::stages::KafkaSources;
+/// use datum_kafka::stages::{CommittableRecord, KafkaSources};
 /// # async fn run() -> Result<(), StreamError> {
 /// let settings = ConsumerSettings::new("localhost:9092").group("audit").topic("orders");
 /// Source::kafka(settings)
-///     .run_with(Sink::foreach(|record| {
+///     .run_with(Sink::foreach(|record: CommittableRecord| {
 ///         println!("{:?} at {}", record.record().key(), record.record().offset());
 ///         record.ack();
 ///     }))?
