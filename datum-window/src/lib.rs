@@ -24,6 +24,7 @@ pub mod aggregate;
 pub mod format;
 
 mod duration;
+mod group_key;
 mod key;
 mod keyed;
 mod pane;
@@ -36,6 +37,7 @@ mod watermark;
 
 pub use aggregate::{Aggregate, Aggregates, AggregatesError, check_names};
 pub use duration::{millis, secs};
+pub use group_key::GroupKey;
 pub use key::{Key, KeyRef};
 pub use keyed::{KeyedWindows, Placement};
 pub use pane::{Pane, Panes};

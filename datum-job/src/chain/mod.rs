@@ -60,7 +60,6 @@
 //! or published twice.
 
 mod decoded;
-mod group_key;
 mod job;
 mod keyed;
 mod logic;
@@ -68,8 +67,8 @@ mod reader;
 mod run;
 mod sink;
 
+pub use datum_window::GroupKey;
 pub use decoded::DecodedJob;
-pub use group_key::GroupKey;
 pub use job::PaneJob;
 pub use keyed::{KeyedJob, WindowedJob};
 pub use logic::{PaneLogic, PanePayload, SharedAggregate, SideRecord};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datum_window::{Key, KeyRef};
+use crate::{Key, KeyRef};
 
 /// A form in which a record lends its group key, and the key that a pane owns: `str` becomes `Arc<str>`, numbers are
 /// their own.
@@ -10,8 +10,7 @@ use datum_window::{Key, KeyRef};
 /// For a key type of your own, implement [`Key`] and this:
 ///
 /// ```
-/// use datum_job::chain::GroupKey;
-/// use datum_window::{Key, Value};
+/// use datum_window::{GroupKey, Key, Value};
 ///
 /// #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 /// struct Device(u32);
