@@ -1,4 +1,8 @@
-//! The LZ4 frame format, walked here, over `lz4_flex`'s block functions.
+//! The LZ4 frame format, walked here, over the block functions of two libraries.
+//!
+//! Independent blocks go to the C library through its safe binding, because it is faster (132 against 173 ns for a record of 467
+//! bytes). Linked blocks, which no Kafka client writes, go to `lz4_flex`; so does a block that the C library refuses, because that
+//! library does not say why.
 //!
 //! ```text
 //! magic 04 22 4d 18 │ FLG │ BD │ [content size u64] │ header checksum
@@ -93,7 +97,11 @@ fn block(data: &[u8], header: &Header, start: usize, output: &mut Output<'_>) ->
     let (buffer, at) = output.room(most)?;
     let (before, free) = buffer.split_at_mut(at);
     let produced = if header.independent {
-        decompress_into(data, free)
+        // Sizes fit: a block and its output are at most 4 MiB, as the caller has checked.
+        match lz4::block::decompress_to_buffer(data, i32::try_from(free.len()).ok(), free) {
+            Ok(produced) => Ok(produced),
+            Err(_) => decompress_into(data, free),
+        }
     } else {
         let history = &before[start.max(at.saturating_sub(HISTORY))..];
         decompress_into_with_dict(data, free, history)
