@@ -145,6 +145,15 @@ impl<K: Key, In: ?Sized, A: Aggregate<In>> KeyedWindows<K, In, A> {
         out
     }
 
+    /// Forgets what the open windows hold. Watermarks stay, so that no window that was published opens again.
+    pub fn clear(&mut self) {
+        self.panes.clear();
+        self.open.clear();
+        for progress in &mut self.partitions {
+            progress.current = None;
+        }
+    }
+
     /// Whether [`close`](Self::close) would publish something. Cheap: for asking after every batch of records.
     #[must_use]
     pub fn ripe(&self) -> bool {

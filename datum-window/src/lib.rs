@@ -7,6 +7,7 @@
 //! - [`Aggregates`] composes named aggregates into one accumulator with static types;
 //! - [`Panes`] and [`PartitionedPanes`] hold open accumulators by window and key;
 //! - [`KeyedWindows`] puts these together for input that lives in memory;
+//! - [`stages`] are `key_by`, `window` and `aggregate` on streams;
 //! - [`mod@format`] writes published panes as JSON, CSV or a table.
 //!
 //! # What the answer is
@@ -22,6 +23,7 @@
 
 pub mod aggregate;
 pub mod format;
+pub mod stages;
 
 mod duration;
 mod group_key;

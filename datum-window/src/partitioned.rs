@@ -58,6 +58,12 @@ impl<K: Key, In: ?Sized, A: Aggregate<In>> PartitionedPanes<K, In, A> {
         accs.into_iter().map(|(key, acc)| Pane { window, key, value: self.aggregate.finish(&acc) }).collect()
     }
 
+    /// Forgets everything held.
+    pub fn clear(&mut self) {
+        self.partitions.clear();
+        self.recent = 0;
+    }
+
     /// The aggregate.
     pub const fn aggregate(&self) -> &A {
         &self.aggregate

@@ -63,5 +63,7 @@ pub mod prelude {
     #[cfg(feature = "kafka")]
     pub use datum_kafka::{ConsumerSettings, KafkaError, ProducerSettings};
     #[cfg(feature = "window")]
+    pub use datum_window::stages::KeyByOps;
+    #[cfg(feature = "window")]
     pub use datum_window::{Aggregate, Aggregates, Pane, Row, Tumbling, millis, secs};
 }

@@ -37,7 +37,14 @@ pub struct Aggregates<In: ?Sized, S = ()> {
     input: PhantomData<fn(&In)>,
 }
 
+impl<In: ?Sized, S: Clone> Clone for Aggregates<In, S> {
+    fn clone(&self) -> Self {
+        Self { slots: self.slots.clone(), names: Arc::clone(&self.names), input: PhantomData }
+    }
+}
+
 /// One aggregate with its name.
+#[derive(Clone)]
 pub struct Named<A> {
     aggregate: A,
 }

@@ -30,6 +30,7 @@ use super::Aggregate;
 /// best.add(&mut acc, &(9, "b"));
 /// assert_eq!(best.finish(&acc), "b");
 /// ```
+#[derive(Clone)]
 pub struct Custom<I, A, M, F> {
     signature: Cow<'static, str>,
     init: I,
