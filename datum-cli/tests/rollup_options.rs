@@ -38,6 +38,10 @@ impl Case {
     }
 
     fn rollup(&self, more: &[&str]) -> Run {
+        self.rollup_to("out", more)
+    }
+
+    fn rollup_to(&self, out: &str, more: &[&str]) -> Run {
         let summary = self.files.path("summary.json");
         let line = [
             "rollup",
@@ -46,7 +50,7 @@ impl Case {
             "--topic",
             "in",
             "--out-topic",
-            "out",
+            out,
             "--stop-at-end",
             "--format",
             "json",
@@ -111,29 +115,19 @@ fn bad_records_fail_are_counted_or_kept() {
     assert!(failed.stderr.contains("skip") && failed.stderr.contains("offset 3000"), "{}", failed.stderr);
 
     let answer = oracle::of_lines(&case.lines, SIZE_MS, GRACE_MS);
-    let skipped =
-        case.rollup(&["--group", "skips", "--out-topic", "out-skips", "--on-bad-record", "skip"]).ok();
+    let skipped = case.rollup_to("out-skips", &["--group", "skips", "--on-bad-record", "skip"]).ok();
     oracle::assert_panes(&answer.closed, SIZE_MS, &skipped.json_panes());
     assert_eq!(case.summary()["undecodable"], 3);
 
-    let keeps = [
-        "--group",
-        "keeps",
-        "--out-topic",
-        "out-keeps",
-        "--on-bad-record",
-        "dead-letter",
-        "--dead-letter-topic",
-        "bad",
-    ];
-    oracle::assert_panes(&answer.closed, SIZE_MS, &case.rollup(&keeps).ok().json_panes());
+    let keeps = ["--group", "keeps", "--on-bad-record", "dead-letter", "--dead-letter-topic", "bad"];
+    oracle::assert_panes(&answer.closed, SIZE_MS, &case.rollup_to("out-keeps", &keeps).ok().json_panes());
     assert_eq!(case.summary()["undecodable"], 3);
     let kept = case.cluster().read("bad");
     let mut expected = bad;
     expected.sort_unstable();
     assert_eq!(values(&kept), expected);
     assert!(kept.iter().all(|record| record.key.as_deref() == Some("k") && record.timestamp == 7));
-    assert!(case.rollup(&keeps).ok().json_panes().is_empty());
+    assert!(case.rollup_to("out-keeps", &keeps).ok().json_panes().is_empty());
     assert_eq!(case.cluster().read("bad"), kept, "kept once");
 }
 
