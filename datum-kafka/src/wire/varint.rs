@@ -13,15 +13,22 @@ pub const MAX_VARINT_BYTES: usize = 5;
 pub const MAX_VARLONG_BYTES: usize = 10;
 
 /// Reads an unsigned 32-bit integer from the start of `bytes`.
+///
+/// One and two bytes, which nearly all lengths and deltas of a record take, are read in line.
 #[inline]
 #[must_use]
 pub fn read_unsigned(bytes: &[u8]) -> Option<(u32, usize)> {
-    let first = *bytes.first()?;
-    if first < 0x80 {
-        return Some((u32::from(first), 1));
+    match *bytes {
+        [first, ..] if first < 0x80 => Some((u32::from(first), 1)),
+        [first, second, ..] if second < 0x80 => Some((u32::from(first & 0x7f) | u32::from(second) << 7, 2)),
+        _ => read_longer_unsigned(bytes),
     }
-    let mut value = u32::from(first & 0x7f);
-    for (i, &byte) in bytes.iter().enumerate().take(MAX_VARINT_BYTES).skip(1) {
+}
+
+#[inline(never)]
+fn read_longer_unsigned(bytes: &[u8]) -> Option<(u32, usize)> {
+    let mut value = 0;
+    for (i, &byte) in bytes.iter().enumerate().take(MAX_VARINT_BYTES) {
         if i == 4 && byte > 0x0f {
             return None;
         }
@@ -37,12 +44,17 @@ pub fn read_unsigned(bytes: &[u8]) -> Option<(u32, usize)> {
 #[inline]
 #[must_use]
 pub fn read_unsigned_long(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = *bytes.first()?;
-    if first < 0x80 {
-        return Some((u64::from(first), 1));
+    match *bytes {
+        [first, ..] if first < 0x80 => Some((u64::from(first), 1)),
+        [first, second, ..] if second < 0x80 => Some((u64::from(first & 0x7f) | u64::from(second) << 7, 2)),
+        _ => read_longer_unsigned_long(bytes),
     }
-    let mut value = u64::from(first & 0x7f);
-    for (i, &byte) in bytes.iter().enumerate().take(MAX_VARLONG_BYTES).skip(1) {
+}
+
+#[inline(never)]
+fn read_longer_unsigned_long(bytes: &[u8]) -> Option<(u64, usize)> {
+    let mut value = 0;
+    for (i, &byte) in bytes.iter().enumerate().take(MAX_VARLONG_BYTES) {
         if i == 9 && byte > 0x01 {
             return None;
         }

@@ -142,55 +142,75 @@ fn extent(body: &[u8], at: usize) -> Result<(usize, usize), RecordFault> {
 /// Reads the record in `body[start..end]`.
 #[inline]
 fn record(body: &[u8], start: usize, end: usize) -> Result<Entry, RecordFault> {
-    let record = &body[..end];
     // The first byte holds attributes, of which none is defined.
-    let mut at = start + 1;
-    if at > end {
-        return Err(RecordFault::Truncated);
+    let Some((_, rest)) = body[start..end].split_first() else { return Err(RecordFault::Truncated) };
+    let mut parts = Parts { rest, end };
+    let timestamp_delta = parts.varlong()?;
+    let offset_delta = parts.varint()?;
+    let key = parts.span(RecordFault::KeyLength)?;
+    let value = parts.span(RecordFault::ValueLength)?;
+    let header_count = u32::try_from(parts.varint()?).map_err(|_| RecordFault::HeaderCount)?;
+    let headers_at = parts.position();
+    if header_count > 0 {
+        parts.headers(header_count)?;
     }
-    let timestamp_delta = step(varint::read_varlong(&record[at..]), &mut at)?;
-    let offset_delta = step(varint::read_varint(&record[at..]), &mut at)?;
-    let key = span(record, &mut at, RecordFault::KeyLength)?;
-    let value = span(record, &mut at, RecordFault::ValueLength)?;
-    let header_count = step(varint::read_varint(&record[at..]), &mut at)?;
-    let headers_at = position(at);
-    let header_count = u32::try_from(header_count).map_err(|_| RecordFault::HeaderCount)?;
-    for _ in 0..header_count {
-        // A header takes at least two bytes, so a lying count ends here after at most `end` turns.
-        let key = span(record, &mut at, RecordFault::HeaderLength)?;
-        if key.len < 0 {
-            return Err(RecordFault::HeaderLength);
-        }
-        span(record, &mut at, RecordFault::HeaderLength)?;
-    }
-    if at != end {
+    if !parts.rest.is_empty() {
         return Err(RecordFault::TrailingBytes);
     }
     Ok(Entry { timestamp_delta, offset_delta, key, value, headers_at, header_count })
 }
 
-/// A blob's place; null has length -1.
-#[inline]
-fn span(record: &[u8], at: &mut usize, fault: RecordFault) -> Result<Span, RecordFault> {
-    let len = step(varint::read_varint(&record[*at..]), at)?;
-    let start = position(*at);
-    if len > 0 {
-        let len = usize::try_from(len).map_err(|_| fault)?;
-        if len > record.len() - *at {
-            return Err(fault);
-        }
-        *at += len;
-    } else if len < -1 {
-        return Err(fault);
-    }
-    Ok(Span { start, len })
+/// What is left of a record that ends at `end` of the body.
+struct Parts<'a> {
+    rest: &'a [u8],
+    end: usize,
 }
 
-#[inline]
-fn step<T>(read: Option<(T, usize)>, at: &mut usize) -> Result<T, RecordFault> {
-    let (value, used) = read.ok_or(RecordFault::Truncated)?;
-    *at += used;
-    Ok(value)
+impl Parts<'_> {
+    #[inline]
+    fn position(&self) -> u32 {
+        position(self.end - self.rest.len())
+    }
+
+    #[inline(always)]
+    fn varint(&mut self) -> Result<i32, RecordFault> {
+        let (value, used) = varint::read_varint(self.rest).ok_or(RecordFault::Truncated)?;
+        self.rest = &self.rest[used..];
+        Ok(value)
+    }
+
+    #[inline(always)]
+    fn varlong(&mut self) -> Result<i64, RecordFault> {
+        let (value, used) = varint::read_varlong(self.rest).ok_or(RecordFault::Truncated)?;
+        self.rest = &self.rest[used..];
+        Ok(value)
+    }
+
+    /// A blob's place; null has length -1.
+    #[inline(always)]
+    fn span(&mut self, fault: RecordFault) -> Result<Span, RecordFault> {
+        let len = self.varint()?;
+        let start = self.position();
+        match usize::try_from(len) {
+            Ok(bytes) => self.rest = self.rest.get(bytes..).ok_or(fault)?,
+            Err(_) if len == -1 => {}
+            Err(_) => return Err(fault),
+        }
+        Ok(Span { start, len })
+    }
+
+    #[inline(never)]
+    fn headers(&mut self, count: u32) -> Result<(), RecordFault> {
+        // A header takes at least two bytes, so a lying count ends here after at most half as many turns as there are bytes.
+        for _ in 0..count {
+            let key = self.span(RecordFault::HeaderLength)?;
+            if key.len < 0 {
+                return Err(RecordFault::HeaderLength);
+            }
+            self.span(RecordFault::HeaderLength)?;
+        }
+        Ok(())
+    }
 }
 
 #[inline]
