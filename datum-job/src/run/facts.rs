@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datum_kafka::admin::{Admin, OffsetSpec};
 use datum_kafka::cluster::Cluster;
@@ -16,6 +17,19 @@ use crate::stored::{Stored, TopicId};
 pub(super) const GROUP_HEADER: &[u8] = b"datum-group";
 /// The header by which output of a co-partitioned job names the partition it came from.
 pub(super) const PARTITION_HEADER: &[u8] = b"datum-partition";
+
+/// Why the output could not be looked through.
+pub(super) enum Unfinished {
+    Kafka(KafkaError),
+    /// No batch came within the limit.
+    Silent,
+}
+
+impl From<KafkaError> for Unfinished {
+    fn from(error: KafkaError) -> Self {
+        Self::Kafka(error)
+    }
+}
 
 /// Whose facts are wanted.
 #[derive(Clone, Debug)]
@@ -31,7 +45,7 @@ pub(super) struct Question {
     pub(super) reset: bool,
 }
 
-/// Asks.
+/// Asks for all but whether output exists; see [`has_output`].
 pub(super) async fn ask(question: &Question) -> Result<StartFacts, KafkaError> {
     let Question { cluster, group, topic, .. } = question;
     let admin = Admin::new(cluster.clone());
@@ -57,7 +71,6 @@ pub(super) async fn ask(question: &Question) -> Result<StartFacts, KafkaError> {
     let ends = ends(&admin, &partitions, OffsetSpec::Latest).await?;
     let policy = admin.topic_config(topic, &["cleanup.policy"]).await?;
     let compacted = policy.get("cleanup.policy").is_some_and(|p| p.contains("compact"));
-    let output_exists = committed.is_empty() && has_output(question).await?;
     let facts = wanted.iter().zip(&partitions).map(|(number, tp)| PartitionFacts {
         partition: *number,
         committed: committed
@@ -72,7 +85,7 @@ pub(super) async fn ask(question: &Question) -> Result<StartFacts, KafkaError> {
         partitions: facts.collect(),
         known_count,
         compacted,
-        output_exists,
+        output_exists: false,
         reset: question.reset,
     })
 }
@@ -101,8 +114,9 @@ async fn ends(
 }
 
 /// Whether some output topic holds a committed record of this group (and partition). Reads them from the start until one
-/// is found: only a group without any offset asks, and its output is empty unless something is wrong.
-async fn has_output(question: &Question) -> Result<bool, KafkaError> {
+/// is found: only a group without any offset asks, and its output is empty unless something is wrong. A topic shared with others
+/// may be long, so `limit` bounds the wait for each batch, not the whole.
+pub(super) async fn has_output(question: &Question, limit: Duration) -> Result<bool, Unfinished> {
     let topics: Vec<&Arc<str>> = question.output_topics.iter().collect();
     if topics.is_empty() {
         return Ok(false);
@@ -110,7 +124,7 @@ async fn has_output(question: &Question) -> Result<bool, KafkaError> {
     let cluster = Cluster::connect(question.output.clone()).await?;
     let admin = Admin::new(cluster.clone());
     for topic in topics {
-        if topic_has_output(question, &cluster, &admin, topic).await? {
+        if topic_has_output(question, &cluster, &admin, topic, limit).await? {
             return Ok(true);
         }
     }
@@ -122,7 +136,8 @@ async fn topic_has_output(
     cluster: &Cluster,
     admin: &Admin,
     topic: &Arc<str>,
-) -> Result<bool, KafkaError> {
+    limit: Duration,
+) -> Result<bool, Unfinished> {
     let metadata = admin.describe_topic(topic).await?;
     let count = u32::try_from(metadata.partition_count(topic).unwrap_or(0)).unwrap_or(0);
     let partitions: Vec<TopicPartition> = (0..count).map(|p| partition(topic, p)).collect();
@@ -139,7 +154,7 @@ async fn topic_has_output(
     settings.assignment = open.keys().map(|tp| (tp.clone(), StartAt::Beginning)).collect();
     let mut consumer = Consumer::on(cluster.clone(), &settings)?;
     while !open.is_empty() {
-        let batch = consumer.next().await?;
+        let batch = tokio::time::timeout(limit, consumer.next()).await.map_err(|_| Unfinished::Silent)??;
         if batch.records().any(|record| is_ours(question, &record)) {
             return Ok(true);
         }

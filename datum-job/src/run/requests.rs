@@ -11,7 +11,7 @@ use datum_kafka::producer::{Producer, ProducerRecord, SendFault};
 use datum_kafka::transaction::{AbortReason, TransactionError, TransactionPhase, TransactionalProducer};
 use datum_kafka::{ErrorCode, KafkaError, KafkaErrorKind, ProducerSettings, Subject};
 
-use super::facts::{self, Question};
+use super::facts::{self, Question, Unfinished};
 use super::{JobError, JobObserver, JobPoint};
 use crate::protocol::{Answer, Lost};
 
@@ -56,7 +56,17 @@ pub(super) async fn init(settings: ProducerSettings) -> Finished {
 
 /// Facts for the start.
 pub(super) async fn ask(question: Question, limit: Duration) -> Outcome {
-    match tokio::time::timeout(limit, facts::ask(&question)).await {
+    let mut asked = tokio::time::timeout(limit, facts::ask(&question)).await;
+    if let Ok(Ok(facts)) = &mut asked
+        && facts.partitions.iter().all(|partition| partition.committed.is_none())
+    {
+        match facts::has_output(&question, limit).await {
+            Ok(exists) => facts.output_exists = exists,
+            Err(Unfinished::Kafka(error)) => asked = Ok(Err(error)),
+            Err(Unfinished::Silent) => return Answer::Unknown.into(),
+        }
+    }
+    match asked {
         Ok(Ok(facts)) => Answer::Facts(Box::new(facts)).into(),
         Ok(Err(error)) if error.code() == Some(ErrorCode::UnstableOffsetCommit) => Answer::Again.into(),
         Ok(Err(error)) => kafka_failed(error).await,

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::future::pending;
 use std::time::Duration;
 
+use datum_broker::Api;
 use datum_job::protocol::Ending;
 use datum_job::restore::Refusal;
 use datum_job::run::{JobError, WindowJob};
-use datum_kafka::ConsumerSettings;
 use datum_kafka::cluster::Cluster;
 use datum_kafka::group::membership::MembershipConfig;
 use datum_kafka::group::{CommitOffset, Group, GroupEvent};
+use datum_kafka::producer::{Producer, ProducerRecord};
+use datum_kafka::{ConsumerSettings, ProducerSettings};
 
 use crate::support::{Stage, eventually, job, within};
 
@@ -251,4 +253,28 @@ async fn lost_offsets_embedded() {
 async fn lost_offsets_real() {
     let Some(stage) = Stage::real("lost") else { return };
     lost_offsets(stage).await;
+}
+
+/// A group without offsets looks for its own output in a topic that others have filled, at a batch an answer: slow answers in number
+/// are no silence, and the job starts.
+#[tokio::test]
+async fn a_long_output_of_others_is_read_through_embedded() {
+    let stage = Stage::embedded("shared").await;
+    stage.create("in", 1).await;
+    stage.create("out", 1).await;
+    stage.feed(&[(0, 1_000, "a,1"), (0, 15_000, "a,2")]).await;
+    let producer = Producer::connect(ProducerSettings::new(&stage.bootstrap)).await.unwrap();
+    for n in 0..12 {
+        let record = ProducerRecord::new(&*stage.topic("out"), format!("of others {n}")).timestamp(n);
+        within(producer.send(record).await.unwrap()).await.unwrap();
+    }
+    stage.broker().faults().on(Api::Fetch).always().delay(Duration::from_millis(150));
+    let mut settings = stage.run_settings();
+    settings.ending = Ending::AtEnd;
+    settings.request_limit = Duration::from_secs(1);
+    settings.input = settings.input.with_fetch(|fetch| fetch.max_bytes(1).partition_max_bytes(1));
+    let report = within(WindowJob::new(settings, job(), stage.logic()).run(pending())).await.unwrap();
+    assert_eq!((report.windows, report.recoveries), (1, 0));
+    let fetches = stage.broker().faults().requests(Api::Fetch);
+    assert!(fetches > 12, "{fetches} answers: the whole took longer than the limit");
 }
