@@ -44,6 +44,17 @@ pub(crate) enum CliError {
     /// The job ended; it names the culprit and the remedy.
     #[error(transparent)]
     Job(#[from] datum::job::run::JobError),
+    /// Offsets cannot be set beside a member that commits its own.
+    #[error(
+        "group {group} has members; stop them (or wait until their sessions have expired), then try again"
+    )]
+    GroupHasMembers {
+        /// The group.
+        group: String,
+    },
+    /// A transaction could not be ended.
+    #[error(transparent)]
+    Transaction(#[from] datum::kafka::transaction::TransactionError),
     /// The task that generates records was lost.
     #[error("the generator of records failed; please report this")]
     Generator,

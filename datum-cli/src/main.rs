@@ -5,6 +5,7 @@ mod config;
 mod enrich;
 mod error;
 mod generate;
+mod group;
 mod interrupt;
 mod options;
 mod probe;
@@ -49,6 +50,7 @@ fn run(command: &Command) -> Result<(), CliError> {
         Command::Rollup(options) => on_runtime(rollup::run(options)),
         Command::Enrich(options) => on_runtime(enrich::run(options)),
         Command::Probe(options) => on_runtime(probe::run(options)),
+        Command::Group(options) => on_runtime(group::run(options)),
         Command::Broker(options) => on_runtime(broker::run(options)),
     }
 }

@@ -14,7 +14,7 @@ fn help_and_version_are_no_failure() {
         let run = datum(args).ok();
         assert!(!run.stdout.is_empty() && run.stderr.is_empty());
     }
-    for command in ["rollup", "gen", "enrich", "probe", "broker"] {
+    for command in ["rollup", "gen", "enrich", "probe", "group", "broker"] {
         let help = datum([command, "--help"]).ok().stdout;
         assert!(help.contains("Examples:\n  datum "), "{command} shows examples: {help}");
     }

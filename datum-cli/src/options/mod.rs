@@ -3,6 +3,7 @@
 mod broker;
 mod enrich;
 mod generate;
+mod group;
 mod probe;
 mod rollup;
 
@@ -15,6 +16,7 @@ use datum::codec::sample::Layout;
 pub(crate) use broker::BrokerOptions;
 pub(crate) use enrich::EnrichOptions;
 pub(crate) use generate::{CompressionName, GenOptions, RecordKey};
+pub(crate) use group::{GroupAction, GroupOptions, ResetOptions, ResetTo, ShowOptions, WhichGroup};
 pub(crate) use probe::{ProbeField, ProbeOptions};
 pub(crate) use rollup::RollupOptions;
 
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Enrich(Box<EnrichOptions>),
     /// Tail a topic and print how long its records took to be published
     Probe(Box<ProbeOptions>),
+    /// Show how far a group is, or set it back
+    Group(Box<GroupOptions>),
     /// Run the embedded broker
     Broker(Box<BrokerOptions>),
 }
@@ -51,6 +55,8 @@ impl Command {
             Self::Gen(options) => options.config.as_ref(),
             Self::Enrich(options) => options.config.as_ref(),
             Self::Probe(options) => options.config.as_ref(),
+            // Its options are few, and one of them sets offsets: they are written out.
+            Self::Group(_) => None,
             Self::Broker(options) => options.config.as_ref(),
         }
     }

@@ -7,6 +7,7 @@ mod error;
 mod handle;
 mod ledger;
 pub mod membership;
+mod outside;
 mod task;
 
 pub use self::{
