@@ -1,9 +1,9 @@
 //! `--stop-at-end`: where the input ends at the start, and when the group has come there.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use datum::kafka::admin::{Admin, OffsetSpec};
+use datum::kafka::admin::{Admin, FoundOffset, OffsetSpec};
 use datum::kafka::consumer::Consumer;
 use datum::kafka::{ConsumerSettings, Isolation, StartAt, TopicPartition};
 
@@ -12,6 +12,9 @@ use crate::error::CliError;
 
 /// How often this process's own progress is looked at.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// How long open transactions at the end of the input are waited for: as long as Kafka lets one stay open by default.
+const OPEN_LIMIT: Duration = Duration::from_secs(60);
 
 /// Every how many glances the group's offsets are asked for: partitions may be another member's, or done in an earlier run.
 const GLANCES_PER_QUESTION: u32 = 25;
@@ -25,6 +28,8 @@ pub(super) struct End(HashMap<TopicPartition, i64>);
 impl End {
     /// The end of these partitions as of now, as far as `group` has not passed it.
     ///
+    /// Waits until transactions that are open there have ended, but no longer than [`OPEN_LIMIT`].
+    ///
     /// # Errors
     /// What the cluster refuses, or does not answer in time.
     pub(super) async fn of(
@@ -35,12 +40,12 @@ impl End {
     ) -> Result<Self, CliError> {
         let all = |spec| partitions.iter().map(|p| (p.clone(), spec)).collect::<Vec<_>>();
         let first = admin.list_offsets(&all(OffsetSpec::Earliest), Isolation::ReadCommitted).await?;
-        let after = admin.list_offsets(&all(OffsetSpec::Latest), Isolation::ReadCommitted).await?;
+        let after = stable_end(admin, &all(OffsetSpec::Latest)).await?;
         let committed = admin.committed_offsets(group, partitions).await?;
         let settings = ConsumerSettings::new(brokers);
         let mut ends = HashMap::new();
         for partition in partitions {
-            let offset = |found: &HashMap<TopicPartition, datum::kafka::admin::FoundOffset>| {
+            let offset = |found: &HashMap<TopicPartition, FoundOffset>| {
                 found.get(partition).and_then(|found| found.offset).unwrap_or(0)
             };
             let from = committed.get(partition).map_or(0, |c| c.offset).max(offset(&first));
@@ -67,6 +72,29 @@ impl End {
             }
             tokio::time::sleep(GLANCE).await;
         }
+    }
+}
+
+/// The ends as of now, once nothing before them belongs to a transaction that may still end either way.
+///
+/// A transaction's records are visible a moment after its producer was told that it is committed: whoever enriches what another command has
+/// just written must not miss the last of it. Transactions that stay open longer than [`OPEN_LIMIT`] are not waited for.
+async fn stable_end(
+    admin: &Admin,
+    latest: &[(TopicPartition, OffsetSpec)],
+) -> Result<HashMap<TopicPartition, FoundOffset>, CliError> {
+    let end = admin.list_offsets(latest, Isolation::ReadUncommitted).await?;
+    let until = Instant::now() + OPEN_LIMIT;
+    loop {
+        let stable = admin.list_offsets(latest, Isolation::ReadCommitted).await?;
+        let open =
+            end.iter().find(|(partition, end)| stable.get(*partition).map(|s| s.offset) < Some(end.offset));
+        let Some((partition, _)) = open else { return Ok(end) };
+        if Instant::now() >= until {
+            tracing::warn!(%partition, limit = ?OPEN_LIMIT, "a transaction stays open; the input ends before it");
+            return Ok(stable);
+        }
+        tokio::time::sleep(GLANCE).await;
     }
 }
 

@@ -35,11 +35,6 @@ use crate::{interrupt, progress, topics};
 /// How often the progress bar moves.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Offsets that go into transactions must not also be committed beside them: a plain commit of an earlier offset that arrives while a
-/// transaction is open would take its place. The longest interval there is leaves only the commit at the end of an ownership, when no
-/// transaction is open any more.
-const BESIDE_TRANSACTIONS: Duration = Duration::from_millis(i32::MAX as u64);
-
 /// How often a stream may fail without writing anything in between.
 const VAIN_STARTS: u32 = 5;
 
@@ -156,14 +151,11 @@ impl Job<'_> {
     /// Starts the stream.
     fn start(&self, materializer: &Materializer) -> Result<Completion<()>, CliError> {
         let options = self.options;
-        let mut input = ConsumerSettings::new(&self.brokers)
+        let input = ConsumerSettings::new(&self.brokers)
             .group(&options.group)
             .topic(&options.topic)
             .session_timeout(options.session_timeout);
         let output = ProducerSettings::new(&self.brokers);
-        if options.delivery == Delivery::ExactlyOnce {
-            input = input.commit_interval(BESIDE_TRANSACTIONS);
-        }
         let mut routing = Routing {
             on_bad_record: options.on_bad_record,
             out_topic: options.out_topic.as_str().into(),

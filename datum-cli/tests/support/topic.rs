@@ -1,6 +1,6 @@
 //! A topic looked at from outside of the command.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datum::kafka::admin::{Admin, NewTopic, OffsetSpec};
 use datum::kafka::consumer::Consumer;
@@ -69,19 +69,29 @@ impl Cluster {
         Visible { consumer, partition, records: Vec::new() }
     }
 
-    /// All that is visible in a topic of one partition.
+    /// All that a topic of one partition holds, once every transaction in it has ended: the coordinator answers before it has written
+    /// the markers that make a transaction visible.
     pub fn read(&self, topic: &str) -> Vec<Written> {
         let mut visible = self.visible(topic);
+        let begun = Instant::now();
+        while self.end(&visible, Isolation::ReadCommitted) < self.end(&visible, Isolation::ReadUncommitted) {
+            assert!(begun.elapsed() < PATIENCE, "a transaction in {topic} stays open");
+            std::thread::yield_now();
+        }
         self.read_on(&mut visible);
         visible.records
     }
 
+    fn end(&self, visible: &Visible, isolation: Isolation) -> i64 {
+        let wanted = [(visible.partition.clone(), OffsetSpec::Latest)];
+        let found = self.runtime.block_on(self.admin.list_offsets(&wanted, isolation)).unwrap();
+        found[&visible.partition].offset.unwrap()
+    }
+
     /// Reads on to what is visible now, and says how many records that is.
     pub fn read_on(&self, visible: &mut Visible) -> usize {
+        let end = self.end(visible, Isolation::ReadCommitted);
         let reading = async {
-            let wanted = [(visible.partition.clone(), OffsetSpec::Latest)];
-            let end = self.admin.list_offsets(&wanted, Isolation::ReadCommitted).await.unwrap();
-            let end = end[&visible.partition].offset.unwrap();
             let handle = visible.consumer.handles()[0].clone();
             while handle.emitted_to().unwrap_or(0) < end {
                 let batch = visible.consumer.next().await.unwrap();

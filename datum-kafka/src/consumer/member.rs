@@ -73,17 +73,51 @@ pub struct Acknowledgement {
     next: i64,
 }
 
+/// The member that acknowledgements belong to, for whoever commits in its name. Keeps neither records nor the place in the group.
+#[derive(Clone, Debug)]
+pub(crate) struct Member(Arc<Shared>);
+
+impl Member {
+    pub(crate) fn group(&self) -> &Group {
+        &self.0.group
+    }
+
+    /// Says that the ledger has changed: a drain may wait for that.
+    pub(crate) fn ledger_changed(&self) {
+        self.0.acked.notify_waiters();
+    }
+}
+
+impl PartialEq for Member {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 /// What all runs of a batch have in common.
 #[derive(Debug)]
 struct Run {
     shared: Arc<Shared>,
     owned: Owned,
+    first: i64,
+    next: i64,
+}
+
+/// The last acknowledgement of a batch is gone: what was not acknowledged never will be, and no drain has to wait for it.
+impl Drop for Run {
+    fn drop(&mut self) {
+        let Owned { handle, epoch } = &self.owned;
+        self.shared.group.ledger().abandoned(handle.partition(), *epoch, self.first, self.next);
+        if !handle.is_active() {
+            self.shared.acked.notify_waiters();
+        }
+    }
 }
 
 impl Acknowledgement {
     /// Acknowledges the run. False if it had no effect: acknowledged before, or the partition is no longer ours.
     pub fn ack(&self) -> bool {
-        let Run { shared, owned: Owned { handle, epoch } } = &*self.of;
+        let Run { shared, owned: Owned { handle, epoch }, .. } = &*self.of;
         let changed = handle
             .if_committable(|| shared.group.ledger().acked(handle.partition(), *epoch, self.first))
             .unwrap_or(false);
@@ -97,7 +131,7 @@ impl Acknowledgement {
     /// Takes back this run and those of its partition that were noted after it. For a batch that is dropped half-way: its other records
     /// have been shown to nobody, so that no drain has to wait for them.
     pub(crate) fn withdraw(&self) {
-        let Run { shared, owned: Owned { handle, epoch } } = &*self.of;
+        let Run { shared, owned: Owned { handle, epoch }, .. } = &*self.of;
         shared.group.ledger().withdrawn(handle.partition(), *epoch, self.first);
         shared.acked.notify_waiters();
     }
@@ -110,6 +144,16 @@ impl Acknowledgement {
     /// The group it belongs to: whose identity a transaction names when it commits the offset itself.
     pub fn group(&self) -> &Group {
         &self.of.shared.group
+    }
+
+    /// Which assignment of the partition, as the ledger counts them.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.of.owned.epoch
+    }
+
+    /// The member it belongs to.
+    pub(crate) fn member(&self) -> Member {
+        Member(self.of.shared.clone())
     }
 
     /// The offset to be committed once everything before is acknowledged too.
@@ -257,7 +301,12 @@ impl Shared {
             starts.push(batch.first_offset());
         }
         let ends = starts.iter().skip(1).copied().chain([batch.next_offset()]);
-        let of = Arc::new(Run { shared: self.clone(), owned: owned.clone() });
+        let of = Arc::new(Run {
+            shared: self.clone(),
+            owned: owned.clone(),
+            first: starts[0],
+            next: batch.next_offset(),
+        });
         let mut ledger = self.group.ledger();
         let run = |(first, next)| {
             ledger.emitted(batch.partition(), owned.epoch, first, next, batch.leader_epoch());

@@ -32,6 +32,7 @@ use std::task::{Context, Poll};
 pub use batches::Batches;
 pub use fetcher::Fetcher;
 pub use handle::{FetchAnswer, PartitionHandle, PartitionState};
+pub(crate) use member::Member;
 pub use member::{Acknowledgement, GroupConsumer};
 pub use records::{BatchRecords, RecordsBatch};
 

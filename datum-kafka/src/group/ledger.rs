@@ -5,6 +5,12 @@
 //! assignment has an epoch, and what refers to an older epoch has no effect: an acknowledgement that comes late, or the
 //! answer to a commit sent before a partition went and came back.
 //!
+//! What nobody can acknowledge any more, since all that held it is gone, is *abandoned*: no drain waits for it, and the offset to commit stays
+//! before it. So a stream that fails leaves at once, and what it had not finished is delivered again.
+//!
+//! Transactions that commit offsets of the member *claim* them first ([`Ledger::claim`]); what they have committed is clean, and what they
+//! hold is committed by nobody else.
+//!
 //! A pure book-keeper without clock or lock; [`Group`](super::Group) holds it under one lock together with the moment of sending, so that
 //! no offset of a partition leaves after that partition was closed.
 //!
@@ -60,6 +66,8 @@ pub struct Sent(BTreeMap<TopicPartition, (u64, i64)>);
 #[derive(Debug, Default)]
 pub struct Ledger {
     partitions: BTreeMap<TopicPartition, Entry>,
+    /// Whether transactions commit this member's offsets.
+    transactional: bool,
 }
 
 #[derive(Debug)]
@@ -71,6 +79,17 @@ struct Entry {
     upto: Option<Mark>,
     /// What the coordinator has acknowledged in this epoch.
     committed: Option<i64>,
+    claim: Claim,
+}
+
+/// Whether a transaction has taken a partition's offset over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    None,
+    /// A transaction is under way with it.
+    Held,
+    /// A transaction failed with it, and may yet turn out to be committed.
+    Failed,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +97,17 @@ struct Span {
     first: i64,
     next: i64,
     leader_epoch: i32,
-    acked: bool,
+    fate: Fate,
+}
+
+/// What is known of an emitted run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// Somebody has it.
+    Open,
+    Acked,
+    /// Nobody has it any more, so nobody will acknowledge it.
+    Abandoned,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,8 +124,10 @@ impl Ledger {
 
     /// Opens a partition under an assignment epoch; whatever was noted under an older one is dropped.
     pub fn open(&mut self, partition: TopicPartition, epoch: u64) {
-        self.partitions
-            .insert(partition, Entry { epoch, spans: VecDeque::new(), upto: None, committed: None });
+        self.partitions.insert(
+            partition,
+            Entry { epoch, spans: VecDeque::new(), upto: None, committed: None, claim: Claim::None },
+        );
     }
 
     /// Closes a partition: nothing of it is committed from here on.
@@ -121,7 +152,7 @@ impl Ledger {
         let Some(entry) = self.entry(partition, epoch) else { return };
         let last = entry.spans.back().map(|span| span.next).or(entry.upto.map(|mark| mark.offset));
         if next > first && last.is_none_or(|last| first >= last) {
-            entry.spans.push_back(Span { first, next, leader_epoch, acked: false });
+            entry.spans.push_back(Span { first, next, leader_epoch, fate: Fate::Open });
         }
     }
 
@@ -130,7 +161,7 @@ impl Ledger {
         let Some(entry) = self.entry(partition, epoch) else { return false };
         let Ok(at) = entry.spans.binary_search_by_key(&first, |span| span.first) else { return false };
         let span = &mut entry.spans[at];
-        let changed = !std::mem::replace(&mut span.acked, true);
+        let changed = std::mem::replace(&mut span.fate, Fate::Acked) != Fate::Acked;
         entry.settle();
         changed
     }
@@ -169,20 +200,39 @@ impl Ledger {
         entry.spans.truncate(kept);
     }
 
-    /// How many emitted runs of a partition are not acknowledged.
+    /// Nobody holds the runs within `first..next` any more: what of them is not acknowledged never will be. It is not waited for, and nothing
+    /// behind it is committed.
+    pub fn abandoned(&mut self, partition: &TopicPartition, epoch: u64, first: i64, next: i64) {
+        let Some(entry) = self.entry(partition, epoch) else { return };
+        let from = entry.spans.partition_point(|span| span.first < first);
+        for span in entry.spans.range_mut(from..).take_while(|span| span.next <= next) {
+            if span.fate == Fate::Open {
+                span.fate = Fate::Abandoned;
+            }
+        }
+    }
+
+    /// How many emitted runs of a partition may still be acknowledged. A transaction that is under way with its offset counts as one.
     pub fn outstanding(&self, partition: &TopicPartition) -> usize {
         self.partitions
             .get(partition)
-            .map_or(0, |entry| entry.spans.iter().filter(|span| !span.acked).count())
+            .map_or(0, |entry| entry.open().count() + usize::from(entry.claim == Claim::Held))
     }
 
-    /// What has been acknowledged and not committed, for all partitions or for some.
+    /// What has been acknowledged and not committed, for all partitions or for some: what a plain commit is to carry.
+    ///
+    /// Once a transaction has [claimed](Self::claim) offsets of this member that is nothing, but for partitions named that no transaction
+    /// has anything to do with any more: a plain commit that arrived while a transaction holds the offset of its
+    /// partition would win over it, and what the transaction wrote would be written again after a restart.
     pub fn dirty(&self, only: Option<&[TopicPartition]>) -> (Offsets, Sent) {
         let mut sent = Sent::default();
         let mut offsets = Offsets::new();
         for (partition, entry) in &self.partitions {
             let Some(mark) = entry.upto else { continue };
-            let wanted = only.is_none_or(|only| only.contains(partition));
+            let wanted = match only {
+                None => !self.transactional,
+                Some(only) => only.contains(partition) && (!self.transactional || entry.is_plain()),
+            };
             if wanted && entry.committed.is_none_or(|committed| mark.offset > committed) {
                 let offset = CommitOffset::new(mark.offset).leader_epoch(mark.leader_epoch);
                 offsets.insert(partition.clone(), offset);
@@ -197,6 +247,65 @@ impl Ledger {
         self.partitions.values().any(|entry| {
             entry.upto.is_some_and(|mark| entry.committed.is_none_or(|committed| mark.offset > committed))
         })
+    }
+
+    /// Takes offsets over into a transaction: of each partition in `taken` the offset before which everything is done, of all others what is
+    /// acknowledged and not committed. From then on offsets of this member are committed by transactions.
+    ///
+    /// Returns what the transaction has to commit, and the claim to hand to [`claim_committed`](Self::claim_committed) or
+    /// [`claim_failed`](Self::claim_failed) when its outcome is known. Drains wait for that.
+    ///
+    /// # Errors
+    /// The first partition that is not open under the epoch given; nothing is claimed then.
+    pub fn claim(
+        &mut self,
+        taken: &BTreeMap<TopicPartition, (u64, i64)>,
+    ) -> Result<(Offsets, Sent), TopicPartition> {
+        if let Some((partition, _)) =
+            taken.iter().find(|(partition, (epoch, _))| !self.is_open(partition, *epoch))
+        {
+            return Err(partition.clone());
+        }
+        self.transactional = true;
+        let (mut offsets, mut sent) = (Offsets::new(), Sent::default());
+        for (partition, entry) in &mut self.partitions {
+            let Some(mark) = entry.mark_after(taken.get(partition).map(|(_, next)| *next)) else { continue };
+            if entry.committed.is_none_or(|committed| mark.offset > committed) {
+                entry.claim = Claim::Held;
+                let offset = CommitOffset::new(mark.offset).leader_epoch(mark.leader_epoch);
+                offsets.insert(partition.clone(), offset);
+                sent.0.insert(partition.clone(), (entry.epoch, mark.offset));
+            }
+        }
+        Ok((offsets, sent))
+    }
+
+    /// Whether every partition of a claim is still open as it was.
+    pub fn holds(&self, claim: &Sent) -> bool {
+        claim.0.iter().all(|(partition, (epoch, _))| self.is_open(partition, *epoch))
+    }
+
+    /// A transaction has committed its claim: everything below its offsets is acknowledged and committed.
+    pub fn claim_committed(&mut self, claim: &Sent) {
+        for (partition, (epoch, offset)) in &claim.0 {
+            let Some(entry) = self.entry(partition, *epoch) else { continue };
+            entry.claim = Claim::None;
+            if let Some(mark) = entry.mark_after(Some(*offset)) {
+                entry.upto = Some(mark);
+                entry.spans.retain(|span| span.next > mark.offset);
+            }
+        }
+        self.committed(claim);
+    }
+
+    /// A transaction with this claim has failed. Its offsets stay where they are and are not committed plainly in this epoch, since the
+    /// transaction may yet turn out to be committed; the next assignment finds out.
+    pub fn claim_failed(&mut self, claim: &Sent) {
+        for (partition, (epoch, _)) in &claim.0 {
+            if let Some(entry) = self.entry(partition, *epoch) {
+                entry.claim = Claim::Failed;
+            }
+        }
     }
 
     /// A commit was acknowledged by the coordinator.
@@ -214,9 +323,31 @@ impl Ledger {
 }
 
 impl Entry {
+    fn open(&self) -> impl Iterator<Item = &Span> {
+        self.spans.iter().filter(|span| span.fate == Fate::Open)
+    }
+
+    /// Whether no transaction has the partition's offset, nor will have it with what was emitted so far.
+    fn is_plain(&self) -> bool {
+        self.claim == Claim::None && self.open().next().is_none()
+    }
+
+    /// Where the mark would be if everything below `next` were acknowledged.
+    fn mark_after(&self, next: Option<i64>) -> Option<Mark> {
+        let mut mark = self.upto;
+        if let Some(offset) = next.filter(|next| mark.is_none_or(|mark| mark.offset < *next)) {
+            let last = self.spans.iter().take_while(|span| span.first < offset).last();
+            mark = Some(Mark { offset, leader_epoch: last.map_or(-1, |span| span.leader_epoch) });
+        }
+        let from = mark?;
+        let behind = self.spans.iter().skip_while(|span| span.next <= from.offset);
+        let done = behind.take_while(|span| span.fate == Fate::Acked).last();
+        done.map(|span| Mark { offset: span.next, leader_epoch: span.leader_epoch }).or(mark)
+    }
+
     /// Moves the mark over what is acknowledged at the front.
     fn settle(&mut self) {
-        while let Some(span) = self.spans.front().copied().filter(|span| span.acked) {
+        while let Some(span) = self.spans.front().copied().filter(|span| span.fate == Fate::Acked) {
             self.upto = Some(Mark { offset: span.next, leader_epoch: span.leader_epoch });
             self.spans.pop_front();
         }
@@ -268,6 +399,22 @@ mod tests {
         assert_eq!((ledger.outstanding(&tp(0)), offset(&ledger, 0)), (0, Some(12)));
     }
 
+    #[test]
+    fn what_was_dropped_is_not_waited_for_and_holds_back_what_is_behind_it() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 1);
+        for first in 10..16 {
+            ledger.emitted(&tp(0), 1, first, first + 1, 3);
+        }
+        assert!(ledger.acked(&tp(0), 1, 10) && ledger.acked(&tp(0), 1, 12));
+        ledger.abandoned(&tp(0), 2, 10, 16);
+        assert_eq!(ledger.outstanding(&tp(0)), 4, "of another assignment");
+        ledger.abandoned(&tp(0), 1, 10, 14);
+        assert_eq!((ledger.outstanding(&tp(0)), offset(&ledger, 0)), (2, Some(11)));
+        assert!(ledger.acked(&tp(0), 1, 14) && ledger.acked(&tp(0), 1, 15));
+        assert_eq!((ledger.outstanding(&tp(0)), offset(&ledger, 0)), (0, Some(11)));
+    }
+
     /// An acknowledgement that arrives just after the partition was revoked, and then the commit timer.
     #[test]
     fn a_late_acknowledgement_of_a_closed_partition_is_never_committed() {
@@ -310,6 +457,61 @@ mod tests {
         assert!(!ledger.is_dirty());
         assert!(!ledger.acked_through(&tp(0), 1, 25, 0));
         assert!(ledger.dirty(None).0.is_empty());
+    }
+
+    fn taken(epoch: u64, next: i64) -> BTreeMap<TopicPartition, (u64, i64)> {
+        BTreeMap::from([(tp(0), (epoch, next))])
+    }
+
+    /// Of six records the second and the fifth are written in transactions, the others filtered out.
+    #[test]
+    fn what_a_transaction_has_committed_is_clean_and_what_it_holds_is_nobody_elses() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 1);
+        for first in 10..16 {
+            ledger.emitted(&tp(0), 1, first, first + 1, 3);
+        }
+        for filtered in [10, 12, 13, 15] {
+            assert!(ledger.acked(&tp(0), 1, filtered));
+        }
+        let (offsets, claim) = ledger.claim(&taken(1, 12)).unwrap();
+        assert_eq!(
+            offsets[&tp(0)],
+            CommitOffset::new(14).leader_epoch(3),
+            "with what was filtered out behind it"
+        );
+        assert_eq!(ledger.outstanding(&tp(0)), 3, "two records and the transaction");
+        assert!(ledger.dirty(None).0.is_empty() && ledger.dirty(Some(&[tp(0)])).0.is_empty());
+        ledger.claim_committed(&claim);
+        assert_eq!(ledger.outstanding(&tp(0)), 1);
+        assert!(!ledger.is_dirty(), "committed is clean");
+        let (offsets, claim) = ledger.claim(&taken(1, 15)).unwrap();
+        assert_eq!(offsets[&tp(0)].offset, 16);
+        ledger.claim_committed(&claim);
+        assert!(!ledger.is_dirty() && ledger.outstanding(&tp(0)) == 0);
+        // What is filtered out behind the last transaction goes into the next, or is committed when nothing else is left.
+        ledger.emitted(&tp(0), 1, 16, 17, 3);
+        assert!(ledger.acked(&tp(0), 1, 16) && ledger.is_dirty());
+        assert!(ledger.dirty(None).0.is_empty());
+        assert_eq!(ledger.dirty(Some(&[tp(0)])).0[&tp(0)].offset, 17);
+        assert_eq!(ledger.claim(&BTreeMap::new()).unwrap().0[&tp(0)].offset, 17);
+    }
+
+    #[test]
+    fn a_claim_of_another_assignment_is_refused_and_a_failed_one_is_committed_by_nobody() {
+        let mut ledger = Ledger::new();
+        ledger.open(tp(0), 2);
+        ledger.emitted(&tp(0), 2, 0, 5, 0);
+        assert_eq!(ledger.claim(&taken(1, 5)), Err(tp(0)));
+        let (_, claim) = ledger.claim(&taken(2, 5)).unwrap();
+        assert!(ledger.holds(&claim));
+        ledger.claim_failed(&claim);
+        ledger.abandoned(&tp(0), 2, 0, 5);
+        assert_eq!(ledger.outstanding(&tp(0)), 0, "nothing is waited for");
+        assert!(ledger.dirty(Some(&[tp(0)])).0.is_empty());
+        ledger.close(&tp(0));
+        assert!(!ledger.holds(&claim));
+        ledger.claim_committed(&claim);
     }
 
     #[test]

@@ -55,6 +55,11 @@ pub struct ProducerSettings {
     /// the group's session timeout where offsets go into the transaction, so that a stuck one ends before its
     /// partitions move.
     pub transaction_timeout: Duration,
+    /// How long the transactional sink gathers records before it ends their transaction. Default 100 ms, Kafka Streams' `commit.interval.ms`
+    /// under exactly-once. It is what a reader of committed records waits longest beyond the writing itself; each transaction costs a few
+    /// round trips and a marker in every partition written to, so shorter is dearer. Must be shorter than
+    /// [`transaction_timeout`](Self#structfield.transaction_timeout).
+    pub transaction_interval: Duration,
 }
 
 impl ProducerSettings {
@@ -74,6 +79,7 @@ impl ProducerSettings {
             delivery_timeout: Duration::from_secs(120),
             transactional_id: None,
             transaction_timeout: Duration::from_secs(60),
+            transaction_interval: Duration::from_millis(100),
         }
     }
 
@@ -144,6 +150,12 @@ impl ProducerSettings {
         self
     }
 
+    /// Sets [`transaction_interval`](Self#structfield.transaction_interval).
+    pub fn transaction_interval(mut self, interval: Duration) -> Self {
+        self.transaction_interval = interval;
+        self
+    }
+
     /// Changes the client settings.
     pub fn with_client(mut self, change: impl FnOnce(ClientSettings) -> ClientSettings) -> Self {
         self.client = change(self.client);
@@ -161,6 +173,7 @@ impl ProducerSettings {
         size("buffer_bytes", self.buffer_bytes, self.batch_bytes, usize::MAX)?;
         duration("delivery_timeout", self.delivery_timeout)?;
         duration("transaction_timeout", self.transaction_timeout)?;
+        duration("transaction_interval", self.transaction_interval)?;
         let most = if self.idempotent { 5 } else { 1 << 10 };
         size("max_in_flight", self.max_in_flight, 1, most)?;
         if self.idempotent && self.acks != Acks::All {
@@ -172,6 +185,13 @@ impl ProducerSettings {
         }
         if let Some(name) = &self.transactional_id {
             id("transactional_id", name)?;
+            if self.transaction_interval >= self.transaction_timeout {
+                return Err(SettingsError::Conflict {
+                    first: "transaction_interval",
+                    second: "transaction_timeout",
+                    remedy: "a transaction must be ended before the coordinator gives it up",
+                });
+            }
             if !self.idempotent {
                 return Err(SettingsError::Conflict {
                     first: "transactional_id",
@@ -206,6 +226,8 @@ mod tests {
                 .starts_with("transactional_id and idempotent")
         );
         assert!(err(base().delivery_timeout(Duration::from_secs(1))).starts_with("delivery_timeout and"));
+        let patient = base().transactional_id("t").transaction_interval(Duration::from_secs(60));
+        assert!(err(patient).starts_with("transaction_interval and"));
         base().transactional_id("t").validate().unwrap();
     }
 }

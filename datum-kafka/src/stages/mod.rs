@@ -2,6 +2,7 @@
 
 mod sink;
 mod source;
+mod transact;
 mod transactional;
 
 pub use sink::{KafkaSink, KafkaSinkLogic, KafkaSinks, Outgoing, kafka_sink};

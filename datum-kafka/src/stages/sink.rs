@@ -241,7 +241,12 @@ impl<T: Outgoing> SinkLogic<T> for KafkaSinkLogic {
         match self.work(up, cx) {
             Ok(Progress::Complete) => Poll::Ready(Ok(())),
             Ok(Progress::Pending | Progress::Stopped) => Poll::Pending,
-            Err(error) => Poll::Ready(Err(error)),
+            Err(error) => {
+                // Nothing will be acknowledged any more, and the source that leaves now must not wait for it.
+                self.sending = None;
+                self.undecided.clear();
+                Poll::Ready(Err(error))
+            }
         }
     }
 

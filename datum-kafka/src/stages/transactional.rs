@@ -4,33 +4,40 @@
 //! What arrives within one interval (or up to a bound) becomes one transaction: the records, and for each partition they came from the
 //! offset after the last of them, in the name of the group's member and generation (KIP-447). Read with `read_committed`, each record
 //! from [`Source::kafka`](super::KafkaSources::kafka) has its results exactly once, provided that the stream between keeps the order
-//! and makes one record of one. An element without acknowledgement takes part with its record alone.
+//! and makes at most one record of one. An element without acknowledgement takes part with its record alone.
+//!
+//! From the first transaction on the offsets of a member that takes part are committed by transactions alone, those of records that were left
+//! out and acknowledged on the way too: a plain commit that arrived while a transaction is open could take the place of its offsets. The
+//! exception is a partition that is given up after its last transaction has ended.
+//!
+//! # The transactional id
+//! It is taken over at the first transaction, not at the start: whoever takes part in one then has partitions assigned, so a process that
+//! stands by throws nobody out. The source reads committed offsets only once no transaction holds them, so a process that takes
+//! over after a crash waits for the transaction that was open then: up to its `transaction_timeout`.
 //!
 //! # Rebalances
-//! A transaction in whose time the group formed another generation is committed under the new one, if all its partitions are still this
-//! member's; else it is aborted and the stream fails. A stream that failed is run again and goes on where the last transaction
-//! ended. Elements are acknowledged when their transaction is committed, so a partition is given up only between transactions.
+//! A partition that is taken away is given up only after the transaction with its records has ended, since drains wait for that, up to
+//! the group's `drain_timeout`. A transaction in whose time the group formed another generation is committed under the new one, if all
+//! its partitions are still this member's; else it is aborted and the stream fails. A stream that failed is run again and goes on
+//! where the last transaction ended.
 //!
 //! # Costs
 //! One transaction per interval: a few round trips, and markers in every partition written to. Up to two intervals of records are held.
 
-use std::{
-    collections::BTreeMap, fmt, future::Future, marker::PhantomData, pin::Pin, task::Poll, time::Duration,
-};
+use std::{fmt, future::Future, marker::PhantomData, pin::Pin, task::Poll, time::Duration};
 
 use datum_core::{
     Materializer, Sink, StreamError,
     blueprint::{Built, SinkBlueprint, Unset},
     clock::Timer,
     sinks::{Completion, Promise, SinkLogic, SinkRun},
-    stage::{Progress, Push, Stage, StageCx, Up},
+    stage::{Driven, Progress, Push, Stage, StageCx, Up},
 };
 
-use super::Outgoing;
+use super::{Outgoing, transact::transact};
 use crate::{
     ProducerSettings,
-    consumer::{Acknowledgement, PartitionState},
-    group::{CommitOffset, Group, Offsets},
+    consumer::{Acknowledgement, Member},
     producer::ProducerRecord,
     transaction::{TransactionError, TransactionalProducer},
 };
@@ -50,28 +57,25 @@ impl KafkaTransactionalSinks for Sink<Unset> {
     }
 }
 
-/// Writes records and their offsets in transactions, one every 100 ms in which something arrived; materialises the stream's
+/// Writes records and their offsets in transactions, one every
+/// [`transaction_interval`](ProducerSettings#structfield.transaction_interval) in which something arrived; materialises the stream's
 /// completion, which waits for the last transaction.
 ///
-/// - **Cancels** when no broker answers at the start, or a transaction is not committed.
+/// - **Cancels** when no broker answers at the start, the transactional id is refused, or a transaction is not committed. A stream that fails
+///   above it ends the transaction under way first, and gives up what it has gathered since.
 pub fn kafka_transactional_sink<T: Outgoing>(settings: ProducerSettings) -> Sink<KafkaTransactionalSink<T>> {
-    Sink::from_blueprint(KafkaTransactionalSink {
-        settings,
-        interval: Duration::from_millis(100),
-        takes: PhantomData,
-    })
+    Sink::from_blueprint(KafkaTransactionalSink { settings, takes: PhantomData })
 }
 
 /// The blueprint of [`kafka_transactional_sink`].
 pub struct KafkaTransactionalSink<T> {
     settings: ProducerSettings,
-    interval: Duration,
     takes: PhantomData<fn(T)>,
 }
 
 impl<T> Clone for KafkaTransactionalSink<T> {
     fn clone(&self) -> Self {
-        Self { settings: self.settings.clone(), interval: self.interval, takes: PhantomData }
+        Self { settings: self.settings.clone(), takes: PhantomData }
     }
 }
 
@@ -89,24 +93,24 @@ impl<T: Outgoing> SinkBlueprint<T> for KafkaTransactionalSink<T> {
         self.settings.validate().map_err(failed)?;
         let (promise, completion) = Completion::new();
         let settings = self.settings;
-        let working: Working = Box::pin(async move {
-            let mut producer = TransactionalProducer::connect(settings).await?;
-            producer.init().await?;
-            Ok(producer)
-        });
+        let interval = settings.transaction_interval;
+        let working: Working = Box::pin(TransactionalProducer::connect(settings));
         let logic = TransactionalLogic {
             state: State::Working(working),
-            interval: self.interval,
+            interval,
             gathered: Vec::new(),
+            members: Vec::new(),
             due: None,
             timer: Timer::default(),
+            failure: None,
             promise,
         };
         Ok((SinkRun::new(up, logic), completion))
     }
 }
 
-type Part = (ProducerRecord, Option<Acknowledgement>);
+/// A record, and the acknowledgement of what it was made from.
+pub(super) type Part = (ProducerRecord, Option<Acknowledgement>);
 type Working = Pin<Box<dyn Future<Output = Result<TransactionalProducer, TransactionError>> + Send>>;
 
 /// The logic of [`kafka_transactional_sink`].
@@ -114,16 +118,20 @@ pub struct TransactionalLogic {
     state: State,
     interval: Duration,
     gathered: Vec<Part>,
+    /// The members that what came so far was from. Their offsets are committed here and nowhere else.
+    members: Vec<Member>,
     /// When what is gathered becomes a transaction.
     due: Option<Duration>,
     timer: Timer,
+    /// How the upstream failed; the transaction under way is ended first.
+    failure: Option<StreamError>,
     promise: Promise<()>,
 }
 
 enum State {
     /// Connecting, or in a transaction.
     Working(Working),
-    Idle(TransactionalProducer),
+    Idle(Box<TransactionalProducer>),
     Gone,
 }
 
@@ -144,67 +152,94 @@ impl TransactionalLogic {
             if !cx.spend() {
                 return Ok(Progress::Pending);
             }
-            if let State::Working(working) = &mut self.state
-                && let Poll::Ready(done) = working.as_mut().poll(cx.task())
-            {
-                self.state = State::Gone;
-                self.state = State::Idle(done.map_err(failed)?);
+            self.poll_working(cx)?;
+            if self.begin(up.live(), cx) {
+                // Only what has been polled wakes us.
+                continue;
             }
-            self.begin(up.live(), cx);
-            if up.live() && self.gathered.len() < MAX_RECORDS {
-                let (gathered, due) = (&mut self.gathered, &mut self.due);
-                let at = cx.clock().now() + self.interval;
-                let answer = up.drive(cx, |element| {
-                    gathered.push(element.into_parts());
-                    due.get_or_insert(at);
-                    if gathered.len() < MAX_RECORDS { Push::Continue(()) } else { Push::Break(()) }
-                })?;
-                if answer != Progress::Pending {
-                    continue;
+            let idle = matches!(self.state, State::Idle(_));
+            if !up.live() {
+                return match self.failure.take_if(|_| idle) {
+                    Some(failure) => Err(failure),
+                    None if idle && self.gathered.is_empty() => Ok(Progress::Complete),
+                    None => Ok(Progress::Pending),
+                };
+            }
+            let answer = if self.gathered.len() < MAX_RECORDS { self.gather(up, cx) } else { up.tend(cx) };
+            match answer {
+                Err(failure) => {
+                    // What the failed stream had not finished is delivered again.
+                    (self.gathered, self.due) = (Vec::new(), None);
+                    self.failure = Some(failure);
                 }
-                // What has just arrived may be due, and its timer has to be set.
-                let before = matches!(self.state, State::Idle(_));
-                self.begin(true, cx);
-                if before && matches!(self.state, State::Working(_)) {
-                    continue;
-                }
-                return Ok(Progress::Pending);
-            }
-            if up.live() {
-                up.tend(cx)?;
-                return Ok(Progress::Pending);
-            }
-            let over = self.gathered.is_empty() && matches!(self.state, State::Idle(_));
-            if over {
-                return Ok(Progress::Complete);
-            }
-            if let State::Working(working) = &mut self.state {
-                // Just begun, it has to be polled to be woken.
-                match working.as_mut().poll(cx.task()) {
-                    Poll::Pending => return Ok(Progress::Pending),
-                    Poll::Ready(done) => {
-                        self.state = State::Gone;
-                        self.state = State::Idle(done.map_err(failed)?);
+                Ok(Progress::Pending) => {
+                    self.notice_filtered(cx);
+                    // What has just arrived needs its timer.
+                    if !self.begin(true, cx) {
+                        return Ok(Progress::Pending);
                     }
                 }
+                Ok(_) => {}
             }
         }
     }
 
-    /// Makes what is gathered a transaction, if it is due and none is under way.
-    fn begin(&mut self, live: bool, cx: &mut StageCx<'_, '_>) {
-        let Some(due) = self.due else { return };
+    /// Ends the connecting or the transaction under way, if it is done.
+    fn poll_working(&mut self, cx: &mut StageCx<'_, '_>) -> Result<(), StreamError> {
+        if let State::Working(working) = &mut self.state
+            && let Poll::Ready(done) = working.as_mut().poll(cx.task())
+        {
+            self.state = State::Gone;
+            match done {
+                Ok(producer) => self.state = State::Idle(Box::new(producer)),
+                Err(error) => return Err(self.failure.take().unwrap_or_else(|| failed(error))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what there is, as far as it fits into one transaction.
+    fn gather<U: Stage<Out: Outgoing>>(&mut self, up: &mut Up<U>, cx: &mut StageCx<'_, '_>) -> Driven {
+        let (gathered, due, members) = (&mut self.gathered, &mut self.due, &mut self.members);
+        let at = cx.clock().now() + self.interval;
+        up.drive(cx, |element| {
+            let part = element.into_parts();
+            if let Some(member) = part.1.as_ref().map(Acknowledgement::member)
+                && !members.contains(&member)
+            {
+                members.push(member);
+            }
+            gathered.push(part);
+            due.get_or_insert(at);
+            if gathered.len() < MAX_RECORDS { Push::Continue(()) } else { Push::Break(()) }
+        })
+    }
+
+    /// Records that were left out on their way here have offsets, too, and nobody else commits them.
+    fn notice_filtered(&mut self, cx: &mut StageCx<'_, '_>) {
+        if self.due.is_none()
+            && matches!(self.state, State::Idle(_))
+            && self.members.iter().any(|member| member.group().ledger().is_dirty())
+        {
+            self.due = Some(cx.clock().now() + self.interval);
+        }
+    }
+
+    /// Makes what is gathered a transaction, if it is due and none is under way. Whether it did.
+    fn begin(&mut self, live: bool, cx: &mut StageCx<'_, '_>) -> bool {
+        let Some(due) = self.due else { return false };
         let full = self.gathered.len() >= MAX_RECORDS;
         if !matches!(self.state, State::Idle(_))
             || (live && !full && self.timer.poll_until(due, cx).is_pending())
         {
-            return;
+            return false;
         }
         if let State::Idle(producer) = std::mem::replace(&mut self.state, State::Gone) {
             self.due = None;
             let parts = std::mem::take(&mut self.gathered);
-            self.state = State::Working(Box::pin(transact(producer, parts)));
+            self.state = State::Working(Box::pin(transact(*producer, parts, self.members.clone())));
         }
+        true
     }
 }
 
@@ -217,84 +252,16 @@ impl<T: Outgoing> SinkLogic<T> for TransactionalLogic {
         match self.work(up, cx) {
             Ok(Progress::Complete) => Poll::Ready(Ok(())),
             Ok(Progress::Pending | Progress::Stopped) => Poll::Pending,
-            Err(error) => Poll::Ready(Err(error)),
+            Err(error) => {
+                // The source that leaves now must not wait for what nobody will acknowledge.
+                (self.gathered, self.state) = (Vec::new(), State::Gone);
+                Poll::Ready(Err(error))
+            }
         }
     }
 
     fn finish(&mut self, outcome: Result<(), StreamError>) {
         self.promise.resolve(outcome);
-    }
-}
-
-/// One transaction. After an error that leaves it open it is aborted, and the error is what counts.
-async fn transact(
-    mut producer: TransactionalProducer,
-    parts: Vec<Part>,
-) -> Result<TransactionalProducer, TransactionError> {
-    producer.begin().await?;
-    let acks: Vec<Acknowledgement> = parts.iter().filter_map(|(_, ack)| ack.clone()).collect();
-    if let Err(error) = fill(&mut producer, parts, &acks).await {
-        if let Err(second) = producer.abort().await {
-            tracing::warn!(%second, "a transaction could not be aborted; the coordinator will");
-        }
-        return Err(error);
-    }
-    for ack in &acks {
-        ack.ack();
-    }
-    Ok(producer)
-}
-
-async fn fill(
-    producer: &mut TransactionalProducer,
-    parts: Vec<Part>,
-    acks: &[Acknowledgement],
-) -> Result<(), TransactionError> {
-    for (record, _) in parts {
-        drop(producer.send(record).await?);
-    }
-    let mut groups: BTreeMap<String, (Group, Offsets)> = BTreeMap::new();
-    for ack in acks {
-        let group = ack.group();
-        let (_, offsets) =
-            groups.entry(group.name().to_string()).or_insert_with(|| (group.clone(), Offsets::new()));
-        let next = CommitOffset::new(ack.next_offset());
-        let known = offsets.entry(ack.handle().partition().clone()).or_insert_with(|| next.clone());
-        if next.offset > known.offset {
-            *known = next;
-        }
-    }
-    for (group, offsets) in groups.into_values() {
-        send_offsets(producer, &group, &offsets, acks).await?;
-    }
-    producer.commit().await
-}
-
-/// Sends offsets in the member's present name, and again in its next one where the group went on meanwhile.
-async fn send_offsets(
-    producer: &mut TransactionalProducer,
-    group: &Group,
-    offsets: &Offsets,
-    acks: &[Acknowledgement],
-) -> Result<(), TransactionError> {
-    const PATIENCE: Duration = Duration::from_secs(30);
-    let lost = || TransactionError::Generation {
-        group: group.name().clone(),
-        code: crate::ErrorCode::UnknownMemberId,
-    };
-    let mut than = -1;
-    loop {
-        let member = group.identity_after(than, PATIENCE).await.map_err(|_| lost())?;
-        // Records of a partition that has gone meanwhile are its next owner's to process.
-        if acks.iter().any(|ack| ack.handle().state() > PartitionState::Draining) {
-            return Err(lost());
-        }
-        match producer.send_offsets(offsets, &member).await {
-            Err(TransactionError::Generation { code: crate::ErrorCode::IllegalGeneration, .. }) => {
-                than = member.generation;
-            }
-            other => return other,
-        }
     }
 }
 
