@@ -7,11 +7,9 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use datum::job::WindowJob;
-use datum::job::run::{JobLogic, JobObserver, JobPoint};
+use datum::job::run::JobPoint;
 use nix::sys::signal::{Signal, raise};
 
 use crate::error::UsageError;
@@ -21,17 +19,6 @@ const AT: &str = "DATUM_CRASH_AT";
 
 /// Where to say so.
 const LOG: &str = "DATUM_CRASH_LOG";
-
-/// The job, with the crash that the environment asks for.
-pub(super) fn armed<L: JobLogic>(job: WindowJob<L>) -> Result<WindowJob<L>, UsageError> {
-    let Some(given) = std::env::var_os(AT) else { return Ok(job) };
-    let given = given.to_string_lossy().into_owned();
-    let Some((point, nth)) = parse(&given) else {
-        return Err(UsageError::CrashPoint { variable: AT, given });
-    };
-    let log = std::env::var_os(LOG).map(PathBuf::from);
-    Ok(job.observed(Arc::new(CrashPoint { point, nth, given, log, passed: AtomicU64::new(0) })))
-}
 
 fn parse(given: &str) -> Option<(JobPoint, u64)> {
     let (name, nth) = given.split_once(':')?;
@@ -44,7 +31,8 @@ fn parse(given: &str) -> Option<(JobPoint, u64)> {
     Some((point, nth.parse().ok().filter(|nth| *nth > 0)?))
 }
 
-struct CrashPoint {
+/// Where to crash, and how often the point was passed.
+pub(super) struct CrashPoint {
     point: JobPoint,
     nth: u64,
     given: String,
@@ -52,8 +40,20 @@ struct CrashPoint {
     passed: AtomicU64,
 }
 
-impl JobObserver for CrashPoint {
-    fn at(&self, point: JobPoint) {
+impl CrashPoint {
+    /// The crash that the environment asks for, if it asks for one.
+    pub(super) fn asked_for() -> Result<Option<Self>, UsageError> {
+        let Some(given) = std::env::var_os(AT) else { return Ok(None) };
+        let given = given.to_string_lossy().into_owned();
+        let Some((point, nth)) = parse(&given) else {
+            return Err(UsageError::CrashPoint { variable: AT, given });
+        };
+        let log = std::env::var_os(LOG).map(PathBuf::from);
+        Ok(Some(Self { point, nth, given, log, passed: AtomicU64::new(0) }))
+    }
+
+    /// The job has passed a point; ends the process if this was the one.
+    pub(super) fn passed(&self, point: JobPoint) {
         if point != self.point || self.passed.fetch_add(1, Ordering::Relaxed) + 1 != self.nth {
             return;
         }

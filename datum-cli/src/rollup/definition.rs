@@ -1,8 +1,7 @@
 //! What the rollup computes: the fields it reads and the twelve aggregates over them.
 
-use compact_str::CompactString;
-use datum::codec::{DecodeReason, FieldType, FieldValue, Projected, ValueKind};
-use datum::window::{Aggregate, Aggregates, Key, Row, Value};
+use datum::codec::{CompactString, Projected};
+use datum::window::{Aggregate, Aggregates, Row};
 
 /// A latency above this breaches the objective, in milliseconds.
 pub(crate) const OBJECTIVE_MS: f64 = 80.0;
@@ -17,8 +16,8 @@ pub(crate) struct Dated {
 /// The fields of a record that the rollup reads.
 #[derive(Clone, Debug, PartialEq, Projected)]
 pub(crate) struct Metric {
-    /// Where; the key of the panes.
-    pub(crate) region: Region,
+    /// Where; the key of the panes. Names of up to 24 bytes take no allocation.
+    pub(crate) region: CompactString,
     /// How long the request took.
     pub(crate) latency_ms: f64,
     /// How many errors it met.
@@ -35,37 +34,6 @@ pub(crate) struct Metric {
     pub(crate) queue_depth: u64,
     /// Requests per second.
     pub(crate) throughput: f64,
-}
-
-/// The name of a region. Names of up to 24 bytes take no allocation, and a record has one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Region(CompactString);
-
-impl Region {
-    /// The name.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for Region {
-    fn from(name: &str) -> Self {
-        Self(name.into())
-    }
-}
-
-impl<'b> FieldType<'b> for Region {
-    const KIND: ValueKind = <&str>::KIND;
-
-    fn from_value(value: FieldValue<'_, 'b>) -> Result<Self, DecodeReason> {
-        <&str>::from_value(value).map(Self::from)
-    }
-}
-
-impl Key for Region {
-    fn to_value(&self) -> Value {
-        Value::from(self.as_str())
-    }
 }
 
 /// The twelve aggregates of a pane, in the order in which they are published.

@@ -6,12 +6,13 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datum::codec::{Json, ProjectedJson};
 use datum::window::{KeyedWindows, RecordPosition, Tumbling};
 
-use super::definition::{Dated, Metric, Region, slo_rollup};
+use super::definition::{Dated, Metric, slo_rollup};
 use super::panes::PanePrinter;
 use crate::error::{CliError, UsageError};
 use crate::options::{OnBadRecord, RollupOptions};
@@ -31,7 +32,7 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
     let bar = progress::bar(None).with_message("read");
     let stopwatch = Stopwatch::start();
     let mut printer = PanePrinter::new(options.format);
-    let mut keyed = KeyedWindows::<Region, Metric, _>::new(windows, slo_rollup());
+    let mut keyed = KeyedWindows::<Arc<str>, Metric, _>::new(windows, slo_rollup());
     let mut decoder = Decoder { dates: Json::projected(), metrics: Json::projected() };
     let mut counts = Counts::default();
 
@@ -51,7 +52,7 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
             }
         };
         let offset = i64::try_from(lines.number).unwrap_or(i64::MAX);
-        keyed.add(RecordPosition::new(0, offset, dated.timestamp), &metric.region, &metric);
+        keyed.add(RecordPosition::new(0, offset, dated.timestamp), metric.region.as_str(), &metric);
         if keyed.ripe() {
             printer.print(keyed.close())?;
         }

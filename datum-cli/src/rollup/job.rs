@@ -5,18 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use datum::broker::Broker;
-use datum::job::protocol::{Delivery as JobDelivery, Ending};
-use datum::job::stored::JobHash;
-use datum::job::{JobSettings, Mode, RunSettings, WindowJob};
+use datum::codec::Json;
+use datum::job::chain::{KafkaJobs, KafkaPaneSinks, OwnedRecords, PaneJob};
 use datum::kafka::{ConsumerSettings, ProducerSettings};
-use datum::window::{Aggregate, Millis, Tumbling};
+use datum::prelude::*;
+use datum::window::{Aggregate, Millis, Row, Tumbling};
 use indicatif::ProgressBar;
+use tokio::sync::mpsc::unbounded_channel;
 
-use super::definition::slo_rollup;
-use super::logic::{Outputs, RollupLogic};
-use super::panes::PanePrinter;
+use super::definition::{Metric, slo_rollup};
+use super::observer::Observer;
+use super::outputs::Outputs;
+use super::panes::{KEY, PanePrinter};
 use crate::error::{CliError, UsageError};
-use crate::options::{Delivery, RecordKey, RollupOptions};
+use crate::options::{Delivery, OnBadRecord, RecordKey, RollupOptions};
 use crate::summary::{Counts, Stopwatch};
 use crate::workload::Workload;
 use crate::{generate, interrupt, progress, topics};
@@ -88,18 +90,18 @@ async fn run<S>(
 where
     S: Future<Output = Result<(), CliError>> + Send,
 {
-    let outputs = Outputs::of(options);
-    let (run, job) = settings(options, bootstrap, &outputs)?;
-    let (logic, mut published) = RollupLogic::new(slo_rollup, outputs, options.on_bad_record);
-    let read = logic.read();
+    let (observer, read) = Observer::new()?;
+    let (tell, mut published) = unbounded_channel();
+    let job = job(options, bootstrap)?.observed(observer).on_published(move |panes| {
+        // Nobody listens any more when the command is ending.
+        let _ = tell.send(panes.to_vec());
+    });
+    let sink = Sink::kafka_panes(ProducerSettings::new(bootstrap), &*options.out_topic);
     let mut printer = PanePrinter::new(options.format);
     let stopwatch = Stopwatch::start();
     let mut stopped = Ok(());
     let outcome = {
-        let job = WindowJob::new(run, job, logic);
-        #[cfg(feature = "crash-points")]
-        let job = super::crash_points::armed(job)?;
-        let job = job.run(async {
+        let job = job.run_with(sink).until(async {
             stopped = until(Arc::clone(&read)).await;
         });
         tokio::pin!(job);
@@ -120,7 +122,7 @@ where
     }
     let c = report.counters;
     let counts = Counts {
-        records: c.accepted + c.filtered + c.late + c.undecodable + c.ahead,
+        records: c.records(),
         panes: printer.count(),
         open_windows: report.open_windows,
         late: c.late,
@@ -131,39 +133,68 @@ where
     summary.save(options.summary_json.as_deref())
 }
 
-fn settings(
+/// The job as anyone would write it, with what the options say.
+fn job(
     options: &RollupOptions,
     bootstrap: &str,
-    outputs: &Outputs,
-) -> Result<(RunSettings, JobSettings), CliError> {
-    let windows = Tumbling::of(options.window).grace(options.grace).checked().map_err(UsageError::from)?;
-    let described = format!("tumbling {} ms, grace {} ms", windows.size(), windows.grace());
-    let mut job = JobSettings::new(windows, JobHash::of(&[&described, &slo_rollup().signature()]));
-    job.mode = if options.co_partitioned { Mode::CoPartitioned } else { Mode::Exclusive };
-    job.idle_timeout = Some(Millis::try_from(options.idle_timeout.as_millis()).unwrap_or(Millis::MAX));
+) -> Result<
+    PaneJob<
+        impl OwnedRecords<Owned = Metric> + use<>,
+        impl Fn(&Metric) -> &str + Send + 'static + use<>,
+        str,
+        impl Aggregate<Metric, Out = Row> + Sync + use<>,
+    >,
+    UsageError,
+> {
+    let windows = Tumbling::of(options.window).grace(options.grace);
+    windows.checked()?;
+    let mut job = Source::kafka_job(input(options, bootstrap))
+        .decode(Json::<Metric>::projected())
+        .key_by(|metric: &Metric| metric.region.as_str())
+        .named(KEY)
+        .window(windows)
+        .aggregate(slo_rollup());
+    if options.co_partitioned {
+        job = job.co_partitioned();
+    }
+    if options.delivery == Delivery::AtLeastOnce {
+        job = job.at_least_once();
+    }
+    job = match (options.stop_at_end, options.flush) {
+        (true, false) => job.stop_at_end(),
+        (true, true) => job.flush(),
+        (false, _) => job,
+    };
+    if options.reset {
+        job = job.reset();
+    }
+    let outputs = Outputs::of(options);
+    if let Some(late) = outputs.late {
+        job = job.late_to(late);
+    }
+    job = match (options.on_bad_record, outputs.dead_letter) {
+        (OnBadRecord::DeadLetter, Some(topic)) => job.dead_letters_to(topic),
+        (OnBadRecord::Skip, _) => job.skip_undecodable(),
+        (OnBadRecord::Fail | OnBadRecord::DeadLetter, _) => job,
+    };
+    let idle = Millis::try_from(options.idle_timeout.as_millis()).unwrap_or(Millis::MAX);
+    let session = options.session_timeout;
+    Ok(job.configure(move |job, run| {
+        job.idle_timeout = Some(idle);
+        // Below the session timeout, so that a stuck transaction ends before its partitions move.
+        run.transaction_timeout = run.transaction_timeout.min(session * 4 / 5);
+    }))
+}
 
+fn input(options: &RollupOptions, bootstrap: &str) -> ConsumerSettings {
     let fetch_bytes = usize::try_from(options.fetch_max_bytes).unwrap_or(usize::MAX);
-    let mut input = ConsumerSettings::new(bootstrap)
+    let input = ConsumerSettings::new(bootstrap)
         .group(&options.group)
         .topic(&options.topic)
         .session_timeout(options.session_timeout)
         .with_fetch(|fetch| fetch.max_bytes(fetch_bytes).partition_max_bytes(fetch_bytes));
-    if let Some(instance) = &options.instance_id {
-        input = input.instance_id(instance);
+    match &options.instance_id {
+        Some(instance) => input.instance_id(instance),
+        None => input,
     }
-    let mut run = RunSettings::new(input, ProducerSettings::new(bootstrap));
-    run.output_topics = outputs.topics();
-    run.delivery = match options.delivery {
-        Delivery::ExactlyOnce => JobDelivery::ExactlyOnce,
-        Delivery::AtLeastOnce => JobDelivery::AtLeastOnce,
-    };
-    run.ending = match (options.stop_at_end, options.flush) {
-        (true, false) => Ending::AtEnd,
-        (true, true) => Ending::AtEndFlushed,
-        (false, _) => Ending::Never,
-    };
-    run.reset = options.reset;
-    // Below the session timeout, so that a stuck transaction ends before its partitions move.
-    run.transaction_timeout = run.transaction_timeout.min(options.session_timeout * 4 / 5);
-    Ok((run, job))
 }

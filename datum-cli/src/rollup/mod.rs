@@ -5,7 +5,8 @@ mod crash_points;
 mod definition;
 mod file;
 mod job;
-mod logic;
+mod observer;
+mod outputs;
 mod panes;
 
 pub(crate) use definition::OBJECTIVE_MS;

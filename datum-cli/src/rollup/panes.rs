@@ -1,11 +1,11 @@
 //! Panes on the standard output, in the format asked for.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use datum::window::format::{CsvFormat, JsonFormat, TableFormat};
 use datum::window::{Name, Pane, Row};
 
-use super::definition::Region;
 use crate::error::CliError;
 use crate::options::Format;
 use crate::summary::Summary;
@@ -17,7 +17,7 @@ pub(crate) const KEY: &str = "region";
 const TABLE_PANES: usize = 4_096;
 
 /// A pane of the rollup.
-pub(crate) type RegionPane = Pane<Region, Row>;
+pub(crate) type RegionPane = Pane<Arc<str>, Row>;
 
 /// Prints panes as they come; a table as late as it can.
 pub(crate) struct PanePrinter {

@@ -50,12 +50,10 @@ impl Topics {
 }
 
 /// The logic of a chain.
-pub struct PaneLogic<R: OwnedRecords, F, Q: GroupKey + ?Sized, A> {
+pub struct PaneLogic<R, F, Q: GroupKey + ?Sized, A> {
     reader: R,
     key: F,
     aggregate: SharedAggregate<A>,
-    /// The record read last; what it lends to the windows.
-    current: Option<R::Owned>,
     format: JsonFormat,
     topics: Topics,
     undecodable: OnUndecodable,
@@ -63,13 +61,12 @@ pub struct PaneLogic<R: OwnedRecords, F, Q: GroupKey + ?Sized, A> {
     lends: PhantomData<fn(&Q)>,
 }
 
-impl<R: OwnedRecords, F, Q: GroupKey + ?Sized, A> PaneLogic<R, F, Q, A> {
+impl<R, F, Q: GroupKey + ?Sized, A> PaneLogic<R, F, Q, A> {
     pub(super) fn new(reader: R, key: F, aggregate: SharedAggregate<A>, name: &str, topics: Topics) -> Self {
         Self {
             reader,
             key,
             aggregate,
-            current: None,
             format: JsonFormat::new(name),
             topics,
             undecodable: OnUndecodable::Fail,
@@ -130,23 +127,22 @@ where
     }
 
     #[inline]
-    fn read<'a>(
-        &'a mut self,
+    fn read<U>(
+        &mut self,
         _: RecordPosition,
-        record: &Record<'a>,
-    ) -> Result<Content<(&'a Q, &'a R::Owned)>, Undecodable> {
-        match self.reader.read_owned(record.value().unwrap_or_default()) {
-            Ok(Some(value)) => {
-                let value = self.current.insert(value);
-                Ok(Content::Record(((self.key)(value), value)))
-            }
-            Ok(None) => Ok(Content::Filtered),
+        record: &Record<'_>,
+        then: impl for<'a> FnOnce(Content<(&'a Q, &'a R::Owned)>) -> U,
+    ) -> Result<U, Undecodable> {
+        let content = match self.reader.read_owned(record.value().unwrap_or_default()) {
+            Ok(Some(value)) => return Ok(then(Content::Record(((self.key)(&value), &value)))),
+            Ok(None) => Content::Filtered,
             Err(error) => match self.undecodable {
-                OnUndecodable::Fail => Err(error),
-                OnUndecodable::Skip => Ok(Content::Skipped),
-                OnUndecodable::Route => Ok(Content::Undecodable),
+                OnUndecodable::Fail => return Err(error),
+                OnUndecodable::Skip => Content::Skipped,
+                OnUndecodable::Route => Content::Undecodable,
             },
-        }
+        };
+        Ok(then(content))
     }
 
     fn key_bytes<'a>((key, _): &'a (&Q, &R::Owned)) -> Option<&'a [u8]> {

@@ -97,6 +97,12 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// How many records were read, each once.
+    #[must_use]
+    pub const fn records(&self) -> u64 {
+        self.accepted + self.filtered + self.late + self.undecodable + self.ahead
+    }
+
     /// Adds what another machine has counted.
     pub fn add(&mut self, other: Self) {
         self.accepted += other.accepted;

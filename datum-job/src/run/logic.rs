@@ -22,16 +22,18 @@ pub trait JobLogic: Send + 'static {
     /// Makes what makes empty windows, at each start.
     fn payloads(&self) -> impl FnMut() -> Self::Payload + Send + 'static;
 
-    /// Reads one record. Called for every record, in offset order per partition, and again for what is replayed after a
-    /// restart: it must give the same answer each time.
+    /// Reads one record and lends what it is to `then`: so an input may borrow from the record, or from a value that lives no
+    /// longer than the call. Called for every record, in offset order per partition, and again for what is replayed after
+    /// a restart: it must give the same answer each time.
     ///
     /// # Errors
     /// Under a policy that fails: why it cannot be read. The job ends.
-    fn read<'a>(
-        &'a mut self,
+    fn read<U>(
+        &mut self,
         at: RecordPosition,
-        record: &Record<'a>,
-    ) -> Result<Content<<Self::Payload as Payload>::Input<'a>>, Self::Error>;
+        record: &Record<'_>,
+        then: impl for<'a> FnOnce(Content<<Self::Payload as Payload>::Input<'a>>) -> U,
+    ) -> Result<U, Self::Error>;
 
     /// The bytes of the group key, as the producers of the input hash them: checked in co-partitioned mode, where every
     /// key has to live in the partition that murmur2 gives. `None` leaves it unchecked.

@@ -167,15 +167,17 @@ impl<L: JobLogic> Unit<L> {
         let checked = self.only.map(|_| i32::try_from(machine.partition_count()).unwrap_or(i32::MAX));
         for record in batch.records() {
             let at = RecordPosition::new(number, record.offset(), record.timestamp());
-            let content = logic.read(at, &record).map_err(|source| JobError::Unreadable {
+            let read = logic.read(at, &record, |content| {
+                if let (Some(count), Content::Record(input)) = (checked, &content) {
+                    check_key(L::key_bytes(input), count, tp, at.offset)?;
+                }
+                machine.apply(at, content, now, || L::side(&record)).map_err(JobError::Machine)
+            });
+            let fate = read.map_err(|source| JobError::Unreadable {
                 topic: tp.topic.to_string(),
                 at,
                 source: source.into(),
-            })?;
-            if let (Some(count), Content::Record(input)) = (checked, &content) {
-                check_key(L::key_bytes(input), count, tp, at.offset)?;
-            }
-            let fate = machine.apply(at, content, now, || L::side(&record)).map_err(JobError::Machine)?;
+            })??;
             if fate == Fate::PastEnd {
                 break;
             }

@@ -294,17 +294,18 @@ impl JobLogic for Sums {
         SumsPayload::default
     }
 
-    fn read<'a>(
-        &'a mut self,
+    fn read<U>(
+        &mut self,
         _: RecordPosition,
-        record: &Record<'a>,
-    ) -> Result<Content<(&'a str, i64)>, Self::Error> {
+        record: &Record<'_>,
+        then: impl for<'a> FnOnce(Content<(&'a str, i64)>) -> U,
+    ) -> Result<U, Self::Error> {
         let parsed = record
             .value()
             .and_then(|v| std::str::from_utf8(v).ok())
             .and_then(|v| v.split_once(','))
             .and_then(|(key, n)| Some((key, n.parse().ok()?)));
-        Ok(parsed.map_or(Content::Undecodable, Content::Record))
+        Ok(then(parsed.map_or(Content::Undecodable, Content::Record)))
     }
 
     fn key_bytes<'a>(input: &'a (&str, i64)) -> Option<&'a [u8]> {
