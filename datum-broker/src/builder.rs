@@ -150,6 +150,21 @@ impl Builder {
         self
     }
 
+    /// After how long without a request a connection is closed (10 minutes by default, as in Apache Kafka). Sockets are of the outside
+    /// world, so this is the machine's time, also where the broker's clock is turned by hand. A request that is being answered, or held for
+    /// data, is no idleness.
+    pub fn idle_timeout(mut self, after: Duration) -> Self {
+        self.settings.idle_timeout = after;
+        self
+    }
+
+    /// How long a client may take to accept one answer (30 s by default) before its connection is closed: who sends requests and never
+    /// reads would otherwise hold memory until the broker stops. The machine's time.
+    pub fn write_timeout(mut self, within: Duration) -> Self {
+        self.settings.write_timeout = within;
+        self
+    }
+
     /// Seed of topic ids, member ids and the cluster's id (0 by default).
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;

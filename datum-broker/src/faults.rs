@@ -16,6 +16,9 @@ pub(crate) enum Action {
     DisconnectAfter,
     Truncate,
     Length(i32),
+    Cut(usize),
+    Correlation(i32),
+    Silence,
 }
 
 #[derive(Debug)]
@@ -168,6 +171,22 @@ impl Fault {
     /// The answer's length field says this instead.
     pub fn length(self, length: i32) {
         self.put(Action::Length(length));
+    }
+
+    /// The request is handled, then only so many bytes of the answer, its length field included, are sent and the connection is closed.
+    pub fn cut(self, bytes: usize) {
+        self.put(Action::Cut(bytes));
+    }
+
+    /// The answer carries this correlation id instead of the request's.
+    pub fn correlation(self, id: i32) {
+        self.put(Action::Correlation(id));
+    }
+
+    /// The request is never answered, nor is anything after it on the connection, which stays open until the client, or the end of the
+    /// broker, closes it.
+    pub fn silence(self) {
+        self.put(Action::Silence);
     }
 
     fn put(self, action: Action) {

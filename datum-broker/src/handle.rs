@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use datum_kafka::wire::ErrorCode;
@@ -154,6 +155,10 @@ impl BrokerHandle {
     /// [`AdminError::Node`]; [`AdminError::Refused`] when the partition does not exist.
     pub fn move_leader(&self, topic: &str, index: i32, node: i32) -> Result<(), AdminError> {
         self.address(node)?;
+        self.elect(topic, index, node)
+    }
+
+    fn elect(&self, topic: &str, index: i32, node: i32) -> Result<(), AdminError> {
         self.core(|core, _| {
             core.topics.partition_mut(topic, index)?.elect(node);
             core.touch(topic, index);
@@ -185,6 +190,39 @@ impl BrokerHandle {
         Ok(())
     }
 
+    /// Takes the leader of a partition away: clients are told that there is none until [`Self::move_leader`] names one.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] when the partition does not exist.
+    pub fn remove_leader(&self, topic: &str, index: i32) -> Result<(), AdminError> {
+        self.elect(topic, index, NOBODY)
+    }
+
+    /// An unclean election: `node` leads from now on, and its log ends before the first batch that reaches `end` or beyond. What stood
+    /// there is lost, and so is what was known of its producers. Answers with the new end.
+    ///
+    /// # Errors
+    /// [`AdminError::Node`]; [`AdminError::Refused`] when the partition does not exist.
+    pub fn elect_uncleanly(&self, topic: &str, index: i32, node: i32, end: i64) -> Result<i64, AdminError> {
+        self.address(node)?;
+        let end = self.core(|core, _| Ok(core.topics.partition_mut(topic, index)?.truncate(end)))?;
+        self.elect(topic, index, node)?;
+        Ok(end)
+    }
+
+    /// Makes this the epoch of a transactional id, as if it had been raised so often, so that the end of the epochs can be met.
+    ///
+    /// # Errors
+    /// [`AdminError::Refused`] when the id is not known.
+    pub fn set_producer_epoch(&self, transactional_id: &str, epoch: i16) -> Result<(), AdminError> {
+        self.core(|core, _| core.txns.set_epoch(transactional_id, epoch))
+    }
+
+    /// How many connections are open, over all nodes.
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::Acquire)
+    }
+
     /// Changes how long after the answer to EndTxn the markers of transactions decided from now on are written.
     pub fn set_marker_delay(&self, delay: Duration) {
         self.shared.with(|locked, _| locked.core.txns.set_marker_delay(millis(delay)));
@@ -211,6 +249,9 @@ impl Drop for BrokerHandle {
         self.shared.stopping.send_replace(true);
     }
 }
+
+/// The leader of a partition that has none.
+const NOBODY: i32 = -1;
 
 fn address(node: &Node) -> String {
     if node.host.contains(':') {

@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     pub retention_check: Duration,
     pub producer_expiry: Duration,
     pub max_request: usize,
+    pub idle_timeout: Duration,
+    pub write_timeout: Duration,
     pub seed: u64,
 }
 
@@ -47,6 +49,8 @@ impl Default for Settings {
             retention_check: Duration::from_secs(5),
             producer_expiry: Duration::from_secs(86_400),
             max_request: 100 << 20,
+            idle_timeout: Duration::from_secs(600),
+            write_timeout: Duration::from_secs(30),
             seed: 0,
         }
     }

@@ -35,6 +35,11 @@ impl AbortedIndex {
         found
     }
 
+    /// Forgets those whose marker lies at `end` or beyond.
+    pub(crate) fn forget_from(&mut self, end: i64) {
+        self.entries.retain(|aborted| aborted.last_offset < end);
+    }
+
     /// Forgets those that lie wholly below `start`.
     pub(crate) fn trim(&mut self, start: i64) {
         let keep = self.entries.partition_point(|aborted| aborted.last_offset < start);

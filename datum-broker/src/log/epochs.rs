@@ -14,6 +14,11 @@ impl Epochs {
         }
     }
 
+    /// Forgets epochs that began at `end` or beyond.
+    pub(crate) fn forget_from(&mut self, end: i64) {
+        self.starts.retain(|&(_, start)| start < end);
+    }
+
     /// The largest epoch not above `asked`, and where it ends: the start of the next epoch, or `end` for the present
     /// one. `None` when every epoch is newer, or `asked` is above `current`.
     pub(crate) fn end_of(&self, asked: i32, current: i32, end: i64) -> Option<(i32, i64)> {

@@ -92,6 +92,18 @@ impl Partition {
         self.push(marker);
     }
 
+    /// Drops the batches that reach `end` or beyond, as a leader that never had them; answers with the new end.
+    pub(crate) fn truncate(&mut self, end: i64) -> i64 {
+        while let Some(last) = self.batches.pop_back_if(|last| last.last_offset() >= end) {
+            self.bytes -= last.bytes.len() as u64;
+            self.end = last.header.base_offset;
+        }
+        self.producers.forget_from(self.end);
+        self.aborted.forget_from(self.end);
+        self.epochs.forget_from(self.end);
+        self.end
+    }
+
     fn push(&mut self, batch: Batch) {
         self.epochs.note(self.leader_epoch, self.end);
         self.end = batch.last_offset() + 1;

@@ -150,6 +150,13 @@ impl Producers {
         self.open.keys().next().copied()
     }
 
+    /// Forgets producers that wrote at `end` or beyond, where the log was cut.
+    pub(crate) fn forget_from(&mut self, end: i64) {
+        self.known.retain(|_, producer| producer.last.back().is_none_or(|last| last.first_offset < end));
+        let known = &self.known;
+        self.open.retain(|_, id| known.contains_key(id));
+    }
+
     /// Forgets producers that wrote nothing since `before` and have nothing open.
     pub(crate) fn expire(&mut self, before: i64) {
         self.known.retain(|_, producer| producer.open.is_some() || producer.used_at >= before);

@@ -1,7 +1,7 @@
 //! What all tasks of a broker share, and how they wake each other.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, oneshot, watch};
@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     pub stopping: watch::Sender<bool>,
     /// Counts, by node, how often its connections were closed by a script.
     pub closed: watch::Sender<Vec<(i32, u64)>>,
+    /// Open connections, over all nodes.
+    pub connections: AtomicUsize,
     locked: Mutex<Locked>,
     /// When the ticker wakes, so that it is told only of earlier deadlines.
     armed: AtomicI64,
@@ -88,6 +90,7 @@ impl Shared {
             faults: Faults::default(),
             stopping: watch::Sender::new(false),
             closed: watch::Sender::new(closed),
+            connections: AtomicUsize::new(0),
             locked: Mutex::new(Locked {
                 core,
                 tickets: HashMap::new(),

@@ -39,6 +39,15 @@ impl Transactions {
         self.settings.marker_delay = delay;
     }
 
+    /// Sets the epoch of an id's producer.
+    ///
+    /// # Errors
+    /// `InvalidProducerIdMapping` for an unknown id.
+    pub(crate) fn set_epoch(&mut self, id: &str, epoch: i16) -> Result<(), Code> {
+        self.by_id.get_mut(id).ok_or(Code::InvalidProducerIdMapping)?.producer.epoch = epoch;
+        Ok(())
+    }
+
     /// Adds to the running transaction, or begins one with it.
     ///
     /// # Errors
@@ -91,6 +100,10 @@ impl Transactions {
             return Err(Code::InvalidRequest);
         }
         let transaction = self.by_id.get_mut(id).ok_or(Code::InvalidProducerIdMapping)?;
+        // Whoever has been given the next id, since the epochs are used up, waits for the markers like everybody else.
+        if matches!(transaction.state, TxnState::Prepare { .. }) && transaction.next_producer() == producer {
+            return Err(Code::ConcurrentTransactions);
+        }
         if transaction.producer.id != producer.id {
             return Err(Code::InvalidProducerIdMapping);
         }

@@ -9,6 +9,7 @@ mod batch;
 mod client;
 mod group;
 mod log;
+mod member;
 mod produce;
 mod target;
 mod topics;

@@ -11,7 +11,7 @@ use kafka_protocol::messages::{
 
 use crate::batch::{Batch, read};
 use crate::client::{Client, settled, text, topic_name, until};
-use crate::group::{Member, commit, committed};
+use crate::member::{Member, commit, committed};
 use crate::target::Target;
 
 crate::cases! {

@@ -8,6 +8,7 @@ mod batch;
 mod client;
 
 mod clock;
+mod connections;
 mod faults;
 mod memory;
 mod moves;
