@@ -6,59 +6,14 @@ mod support;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use datum_broker::{Api, Broker, BrokerHandle};
-use datum_kafka::cluster::Cluster;
+use datum_broker::{Api, BrokerHandle};
 use datum_kafka::consumer::{Consumer, GroupConsumer};
 use datum_kafka::error::BatchError;
 use datum_kafka::wire::batch::control::{ControlBatch, Marker};
 use datum_kafka::wire::batch::{BatchHeader, Codec, Seal};
-use datum_kafka::{
-    ClientSettings, ConsumerSettings, ErrorCode, Isolation, KafkaErrorKind, OffsetReset, StartAt,
-    TopicPartition,
-};
+use datum_kafka::{ConsumerSettings, ErrorCode, Isolation, KafkaErrorKind, OffsetReset, StartAt};
+use support::embedded::{TOPIC, broker, cluster, doctored, manual, offsets, partition};
 use support::produce::{Transaction, batch, values, write_values};
-
-const TOPIC: &str = "t";
-
-async fn broker(nodes: usize, partitions: i32) -> BrokerHandle {
-    let broker = Broker::builder().nodes(nodes).start().await.unwrap();
-    broker.create_topic(TOPIC, partitions, &[("retention.ms", "-1")]).unwrap();
-    broker
-}
-
-async fn cluster(broker: &BrokerHandle) -> Cluster {
-    Cluster::connect(ClientSettings::new(&broker.bootstrap())).await.unwrap()
-}
-
-fn partition(index: i32) -> TopicPartition {
-    TopicPartition::new(TOPIC, index)
-}
-
-fn manual(broker: &BrokerHandle, start: StartAt) -> ConsumerSettings {
-    ConsumerSettings::new(&broker.bootstrap()).assign(partition(0), start)
-}
-
-/// A batch with these header fields changed and its CRC put right.
-fn doctored(mut bytes: Vec<u8>, last_delta: i32, count: Option<i32>) -> Vec<u8> {
-    bytes[23..27].copy_from_slice(&last_delta.to_be_bytes());
-    if let Some(count) = count {
-        bytes[57..61].copy_from_slice(&count.to_be_bytes());
-    }
-    BatchHeader::write_crc(&mut bytes).unwrap();
-    bytes
-}
-
-/// Offsets of the records up to `end`.
-async fn offsets(consumer: &mut Consumer, end: i64) -> Vec<i64> {
-    let mut seen = Vec::new();
-    loop {
-        let batch = tokio::time::timeout(Duration::from_secs(20), consumer.next()).await.unwrap().unwrap();
-        seen.extend(batch.records().map(|record| record.offset()));
-        if batch.next_offset() >= end {
-            return seen;
-        }
-    }
-}
 
 #[tokio::test]
 async fn compacted_tails_and_empty_batches_are_stepped_over() {

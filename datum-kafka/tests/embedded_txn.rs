@@ -26,7 +26,7 @@ macro_rules! scenarios {
     ($($name:ident)*) => {$(
         #[tokio::test]
         async fn $name() {
-            for version in [1, 2] {
+            for version in [0, 1, 2] {
                 let broker = broker(version).await;
                 producing::$name(&broker.bootstrap()).await;
                 broker.stop().await;
@@ -134,7 +134,7 @@ async fn both_protocols_are_chosen_by_what_the_cluster_has_agreed_on() {
 /// The group of a transaction: five times the transaction before is still being completed.
 #[tokio::test]
 async fn a_transaction_still_being_completed_is_waited_for_and_never_surfaces() {
-    for version in [1, 2] {
+    for version in [0, 1, 2] {
         let broker = broker(version).await;
         let bootstrap = broker.bootstrap();
         let (output, input) = (topic(&bootstrap, 1).await, topic(&bootstrap, 1).await);
@@ -158,7 +158,7 @@ async fn a_transaction_still_being_completed_is_waited_for_and_never_surfaces() 
 
 #[tokio::test]
 async fn an_end_whose_answer_is_lost_is_asked_for_again() {
-    for version in [1, 2] {
+    for version in [0, 1, 2] {
         let broker = broker(version).await;
         let bootstrap = broker.bootstrap();
         let output = topic(&bootstrap, 1).await;
@@ -206,7 +206,7 @@ async fn an_end_that_is_never_answered_is_of_unknown_outcome_and_init_recovers()
 
 #[tokio::test]
 async fn a_record_that_is_refused_makes_the_transaction_abort_and_the_next_one_goes_on() {
-    for version in [1, 2] {
+    for version in [0, 1, 2] {
         let broker = broker(version).await;
         let bootstrap = broker.bootstrap();
         let output = topic(&bootstrap, 1).await;
@@ -239,4 +239,72 @@ async fn a_coordinator_that_moves_is_found_again() {
         producer.commit().await.unwrap();
     }
     assert_eq!(read(&bootstrap, &output, 1).await[&0], ["0", "1", "2", "3", "4", "5"]);
+}
+
+/// Kafka 19: the broker has forgotten an idle producer.
+#[tokio::test]
+async fn a_producer_that_was_forgotten_while_idle_goes_on_in_order() {
+    let day = Duration::from_secs(86_400);
+    let broker =
+        Broker::builder().standing_clock(1_700_000_000_000).producer_expiry(day).start().await.unwrap();
+    let bootstrap = broker.bootstrap();
+    let topic = topic(&bootstrap, 1).await;
+    let producer = Producer::connect(settings(&bootstrap).batch_bytes(60)).await.unwrap();
+    let mut expected = Vec::new();
+    for round in 0..3 {
+        let mut deliveries = Vec::new();
+        for i in 0..10 {
+            let value = format!("{round}-{i}");
+            expected.push(value.clone());
+            let record = ProducerRecord::new(topic.as_str(), value).timestamp(1_700_000_000_000);
+            deliveries.push(producer.send(record).await.unwrap());
+        }
+        for delivery in deliveries {
+            timeout(PATIENCE, delivery).await.unwrap().unwrap();
+        }
+        broker.clock().advance(2 * day);
+        if round == 1 {
+            // Some brokers take any sequence then, and others refuse all that is in flight.
+            broker.faults().on(Api::Produce).times(5).error(ErrorCode::UnknownProducerId);
+        }
+    }
+    assert_eq!(read(&bootstrap, &topic, 1).await[&0], expected);
+    broker.stop().await;
+}
+
+/// Kafka 33: the epochs of a producer id are used up.
+#[tokio::test]
+async fn the_last_epoch_is_followed_by_a_new_producer_id() {
+    let broker = broker(2).await;
+    let bootstrap = broker.bootstrap();
+    let topic = topic(&bootstrap, 1).await;
+    let mut producer = transactional(&bootstrap, "worn").await;
+    producer.init().await.unwrap();
+    let before = producer.identity().unwrap().id;
+    broker.set_producer_epoch("worn", i16::MAX - 4).unwrap();
+    // The script has fenced it: the id is taken over again.
+    let mut producer = transactional(&bootstrap, "worn").await;
+    producer.init().await.unwrap();
+    let mut identities = Vec::new();
+    let mut expected = Vec::new();
+    for round in 0..6 {
+        producer.begin().await.unwrap();
+        let mut deliveries = Vec::new();
+        for i in 0..3 {
+            let record = ProducerRecord::new(topic.as_str(), format!("{round}-{i}"));
+            expected.push(format!("{round}-{i}"));
+            deliveries.push(producer.send(record).await.unwrap());
+        }
+        producer.commit().await.unwrap();
+        for delivery in deliveries {
+            timeout(PATIENCE, delivery).await.unwrap().unwrap();
+        }
+        let now = producer.identity().unwrap();
+        identities.push((now.id, now.epoch));
+    }
+    let fresh = identities.iter().position(|&(id, _)| id != before).expect("a new id");
+    assert_eq!(identities[fresh].1, 0, "{identities:?}");
+    assert!(identities[..fresh].iter().all(|&(_, epoch)| epoch < i16::MAX), "{identities:?}");
+    assert_eq!(read(&bootstrap, &topic, 1).await[&0], expected);
+    broker.stop().await;
 }

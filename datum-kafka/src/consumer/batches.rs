@@ -133,7 +133,14 @@ impl Batches {
                 }
                 None
             }
-            Item::Failed { handle, generation, error } => handle.wants(generation).then_some(error),
+            Item::Failed { handle, generation, error } => {
+                let wanted = handle.wants(generation);
+                if matches!(error.kind(), KafkaErrorKind::TopicRecreated { .. }) {
+                    // Offsets of the old topic mean nothing in the new one: none may be committed under its name.
+                    handle.lose();
+                }
+                wanted.then_some(error)
+            }
             // The loop looks at what is held next.
             Item::Resumed => None,
         }
@@ -201,6 +208,8 @@ impl Walk {
                     return Step::End;
                 }
                 self.since = next;
+                let shown = batch.len() - batch.position_of(first);
+                fetched.handle.meter().records.increment(shown as u64);
                 Step::Emit(RecordsBatch::new(fetched.handle.clone(), batch, first))
             }
         }

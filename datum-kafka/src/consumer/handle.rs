@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use super::meter::PartitionMeter;
 use crate::TopicPartition;
 
 /// What may happen under a handle. States follow one another in this order only.
@@ -52,6 +53,7 @@ pub struct PartitionHandle(Arc<Inner>);
 struct Inner {
     partition: TopicPartition,
     epoch: u64,
+    meter: PartitionMeter,
     shared: Mutex<Shared>,
 }
 
@@ -61,6 +63,8 @@ struct Shared {
     generation: u64,
     paused: bool,
     emitted_to: Option<i64>,
+    /// The generation of the last emission.
+    emitted_in: u64,
     answer: Option<FetchAnswer>,
 }
 
@@ -76,9 +80,11 @@ impl PartitionHandle {
             generation: 0,
             paused: false,
             emitted_to: None,
+            emitted_in: 0,
             answer: None,
         };
-        Self(Arc::new(Inner { partition, epoch, shared: Mutex::new(shared) }))
+        let meter = PartitionMeter::new(&partition);
+        Self(Arc::new(Inner { partition, epoch, meter, shared: Mutex::new(shared) }))
     }
 
     /// Which partition.
@@ -149,6 +155,10 @@ impl PartitionHandle {
             return false;
         }
         shared.emitted_to = Some(next);
+        shared.emitted_in = generation;
+        if let Some(answer) = shared.answer {
+            self.0.meter.lag.set(lag(&answer, next));
+        }
         true
     }
 
@@ -165,11 +175,33 @@ impl PartitionHandle {
         shared.generation
     }
 
+    /// The position jumps, unless it has jumped since `generation`; returns the new generation.
+    pub(super) fn jump_from(&self, generation: u64) -> Option<u64> {
+        let mut shared = self.shared();
+        (shared.generation == generation).then(|| {
+            shared.generation += 1;
+            shared.generation
+        })
+    }
+
+    /// The offset after what was emitted in this generation, if anything was.
+    pub(super) fn emitted_in(&self, generation: u64) -> Option<i64> {
+        let shared = self.shared();
+        shared.emitted_to.filter(|_| shared.emitted_in == generation)
+    }
+
+    pub(super) fn meter(&self) -> &PartitionMeter {
+        &self.0.meter
+    }
+
     pub(super) fn set_paused(&self, paused: bool) {
         self.shared().paused = paused;
     }
 
-    pub(super) fn note_answer(&self, answer: FetchAnswer) {
+    /// Notes a leader's answer, in a generation whose fetching began at `origin`.
+    pub(super) fn note_answer(&self, generation: u64, origin: i64, answer: FetchAnswer) {
+        let consumed = self.emitted_in(generation).unwrap_or(origin);
+        self.0.meter.lag.set(lag(&answer, consumed));
         self.shared().answer = Some(answer);
     }
 
@@ -178,6 +210,8 @@ impl PartitionHandle {
         // Revoked stays revoked: what was given up in order cannot be lost afterwards.
         if shared.state < to && shared.state <= PartitionState::Draining {
             shared.state = to;
+            // It is the next owner's now.
+            self.0.meter.lag.set(0.0);
         }
         shared.emitted_to
     }
@@ -199,6 +233,12 @@ impl fmt::Debug for PartitionHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{} {:?}", self.0.partition, self.0.epoch, self.state())
     }
+}
+
+/// Records between what was consumed and the end that the leader has told of.
+#[expect(clippy::cast_precision_loss, reason = "a lag beyond 2^53 records is none the less large")]
+fn lag(answer: &FetchAnswer, consumed: i64) -> f64 {
+    answer.high_watermark.saturating_sub(consumed).max(0) as f64
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ use super::records::RecordsBatch;
 use crate::TopicPartition;
 use crate::cluster::Cluster;
 use crate::error::{KafkaError, KafkaErrorKind, Result};
+use crate::group::CooperativeSticky;
 use crate::group::membership::{Assigned, MembershipConfig, Revoke};
 use crate::group::{Group, GroupEvent, GroupEvents};
 use crate::settings::{ConsumerSettings, OffsetReset, StartAt};
@@ -500,6 +501,9 @@ impl Task {
 fn membership(settings: &ConsumerSettings) -> MembershipConfig {
     let group = &settings.group;
     let mut config = MembershipConfig::new(&*group.group, settings.topics.iter().cloned());
+    if group.cooperative {
+        config.assignors = vec![Arc::new(CooperativeSticky)];
+    }
     config.instance_id = group.instance_id.as_deref().map(Into::into);
     config.session_timeout = group.session_timeout;
     config.heartbeat_interval = group.heartbeat_interval;

@@ -25,6 +25,7 @@ mod batches;
 mod fetcher;
 mod handle;
 mod member;
+mod meter;
 mod records;
 
 use std::task::{Context, Poll};

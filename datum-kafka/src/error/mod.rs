@@ -233,6 +233,18 @@ pub enum KafkaErrorKind {
         /// How long it was looked for.
         waited: Duration,
     },
+    /// A partition that the topic did not have for the whole grace period.
+    #[error(
+        "{partition} does not exist, also not after {waited:?}: the topic has {count} partitions, counted from 0; check the number"
+    )]
+    UnknownPartition {
+        /// The partition.
+        partition: TopicPartition,
+        /// How many there are.
+        count: usize,
+        /// How long it was looked for.
+        waited: Duration,
+    },
     /// A broker that metadata does not know (any more).
     #[error("broker {broker} is not (or no longer) part of the cluster's metadata")]
     UnknownBroker {
@@ -245,7 +257,8 @@ pub enum KafkaErrorKind {
         /// The partition.
         partition: TopicPartition,
     },
-    /// The topic was deleted and created again while in use; offsets of the old one mean nothing in the new one.
+    /// The topic was deleted and created again while in use; offsets of the old one mean nothing in the new one. The assignment is lost with it:
+    /// nothing more is committed, and only a new assignment reads on.
     #[error("topic `{topic}` was deleted and created again while in use; restart, and choose where to start")]
     TopicRecreated {
         /// The topic.
@@ -273,14 +286,18 @@ pub enum KafkaErrorKind {
         partition: TopicPartition,
     },
     /// The log was cut back below the position after an unclean election; what was read there is gone.
-    #[error("{partition}: the log was truncated to {end} below position {position} by an unclean election")]
+    #[error(
+        "{partition}: records below position {position} were lost in an unclean election{}; what was read from there on is not in the \
+         log any more. Seek to where to go on, or set offset_reset to earliest or latest",
+        end.map(|end| format!(", the log and what was read part at offset {end}")).unwrap_or_default()
+    )]
     LogTruncated {
         /// The partition.
         partition: TopicPartition,
         /// Where the consumer stood.
         position: i64,
-        /// Where the log and what was read still agree.
-        end: i64,
+        /// Up to where the log and what was read agree; `None` if the leader cannot say.
+        end: Option<i64>,
     },
     /// A batch that stays unreadable after it was fetched again, or that this client cannot read at all (an unknown codec, an old format).
     #[error(

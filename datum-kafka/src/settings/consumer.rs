@@ -133,6 +133,12 @@ impl ConsumerSettings {
         self
     }
 
+    /// Sets [`group.cooperative`](GroupSettings#structfield.cooperative).
+    pub fn cooperative(mut self, cooperative: bool) -> Self {
+        self.group.cooperative = cooperative;
+        self
+    }
+
     /// Sets [`group.commit_interval`](GroupSettings#structfield.commit_interval).
     pub fn commit_interval(mut self, interval: Duration) -> Self {
         self.group.commit_interval = interval;

@@ -28,6 +28,10 @@ pub struct GroupSettings {
     /// How long revoked partitions may drain before they are given up with what is acknowledged until then; never more than
     /// the rebalance timeout less a margin. What is not acknowledged by then is delivered again by the next owner. Default 30 s.
     pub drain_timeout: Duration,
+    /// Whether only the assignor `cooperative-sticky` is offered (KIP-429): a rebalance then takes away the partitions that move and no others,
+    /// and reading goes on meanwhile. Default false: `range` is offered first, which every client of any language knows, and a rebalance
+    /// takes everything away for a moment. All members of a group must agree.
+    pub cooperative: bool,
     /// How often dirty offsets are committed. Default 500 ms: it bounds what is delivered twice after a crash, at the price
     /// of two small requests per second.
     pub commit_interval: Duration,
@@ -42,6 +46,7 @@ impl Default for GroupSettings {
             heartbeat_interval: Duration::from_secs(3),
             rebalance_timeout: Duration::from_secs(300),
             drain_timeout: Duration::from_secs(30),
+            cooperative: false,
             commit_interval: Duration::from_millis(500),
         }
     }

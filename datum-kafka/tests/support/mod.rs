@@ -7,6 +7,7 @@
     reason = "test code: a failed step fails the test"
 )]
 
+pub mod embedded;
 pub mod produce;
 
 use std::time::Duration;

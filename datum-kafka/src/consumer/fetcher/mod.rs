@@ -12,7 +12,8 @@
 //! # Positions
 //! The next offset is the end of the last whole batch by its header, also where compaction removed its records, where it is a transaction's
 //! marker, or where it was aborted. Errors are the partition's own: one that has failed or waits for a new leader does not hold up the
-//! others.
+//! others. Before the first fetch from a leader of a new epoch, the leader is asked whether its log holds what was read under the last one (KIP-320);
+//! if it does not, `offset_reset` decides: `none` is [`LogTruncated`](crate::KafkaErrorKind::LogTruncated), else the position goes back.
 //!
 //! No fetch sessions are used (KIP-227): a request names all its partitions, which is what a broker with up to some tens of them answers just
 //! as fast.
@@ -20,7 +21,12 @@
 //! # When it ends
 //! When the last [`Fetcher`] is dropped.
 
+mod advance;
+mod answers;
+mod asking;
+mod leaders;
 mod partition;
+mod positions;
 mod queue;
 mod resolve;
 mod task;

@@ -1,10 +1,18 @@
 //! Where one partition stands: its position, what it waits for, and what an answer's error means for it.
 //!
+//! # Truncated logs
+//! A position is good only under a leader that has what was read before it. So whenever a leader epoch is new, the leader is asked where the
+//! epoch of the last record read (or committed) ended in its log (KIP-320); below the position means that records read were lost in an unclean
+//! election. Brokers that know Fetch from version 12 say the same in passing.
+//!
 //! A machine without sockets or clocks: the fetcher's task asks it what to do and tells it what came.
+
+use std::time::Duration;
 
 use datum_net::{Backoff, Rng};
 use tokio::time::Instant;
 
+use crate::cluster::Topic;
 use crate::consumer::PartitionHandle;
 use crate::error::{ErrorCode, KafkaError, KafkaErrorKind};
 use crate::settings::{ClientSettings, OffsetReset, StartAt};
@@ -30,6 +38,13 @@ pub(super) enum Phase {
 pub(super) enum Resolve {
     Start(StartAt),
     OutOfRange,
+    /// The leader is new: does its log hold what was read before the position?
+    Agreement {
+        /// The epoch of the last record before the position.
+        epoch: i32,
+        /// The leader's epoch.
+        under: i32,
+    },
 }
 
 /// What an error in an answer asks for.
@@ -53,11 +68,17 @@ pub(super) struct Partition {
     pub(super) phase: Phase,
     /// The next offset to fetch.
     pub(super) position: i64,
-    /// The leader epoch of the last batch fetched, -1 if none was.
+    /// Where fetching began, this generation.
+    pub(super) origin: i64,
+    /// The leader epoch of the last batch fetched, or that was committed with the position; -1 if not known.
     pub(super) last_epoch: i32,
     /// How many bytes to ask for; more than the setting while a single batch does not fit.
     pub(super) max_bytes: usize,
     pub(super) not_before: Option<Instant>,
+    /// The highest leader epoch under which the position is known to be good.
+    agreed: i32,
+    /// Since when metadata has lacked the partition while it had the topic.
+    missing_since: Option<Instant>,
     backoff: Backoff,
     out_of_range: u32,
     corrupt: bool,
@@ -80,9 +101,12 @@ impl Partition {
             generation: 0,
             phase: Phase::Failed,
             position: -1,
+            origin: -1,
             last_epoch: -1,
             max_bytes,
             not_before: None,
+            agreed: -1,
+            missing_since: None,
             backoff: Backoff::new(settings.retry_backoff),
             out_of_range: 0,
             corrupt: false,
@@ -95,15 +119,60 @@ impl Partition {
     pub(super) fn start(&mut self, generation: u64, start: StartAt) {
         self.generation = generation;
         self.last_epoch = -1;
+        self.agreed = -1;
         self.not_before = None;
+        self.missing_since = None;
         self.out_of_range = 0;
-        self.phase = match start {
-            StartAt::Offset(offset) => {
-                self.position = offset;
-                Phase::Fetch
-            }
-            start => Phase::Resolve(Resolve::Start(start)),
-        };
+        match start {
+            StartAt::Offset(offset) => self.begin(offset),
+            start => self.phase = Phase::Resolve(Resolve::Start(start)),
+        }
+    }
+
+    /// Fetches from here.
+    pub(super) fn begin(&mut self, offset: i64) {
+        self.position = offset;
+        self.origin = offset;
+        self.phase = Phase::Fetch;
+    }
+
+    /// Under a leader of this epoch: whether it has to be asked about the position before it is fetched from. Then that is the next phase.
+    pub(super) fn must_agree(&mut self, leader_epoch: i32) -> bool {
+        if self.phase != Phase::Fetch || leader_epoch <= self.agreed {
+            return false;
+        }
+        if self.last_epoch < 0 {
+            self.agreed = leader_epoch;
+            return false;
+        }
+        self.phase = Phase::Resolve(Resolve::Agreement { epoch: self.last_epoch, under: leader_epoch });
+        true
+    }
+
+    /// The leader has said where the epoch of the last record ends in its log; `None`: it does not know that epoch.
+    pub(super) fn agreement(&mut self, under: i32, end: Option<i64>, policy: OffsetReset) -> Reaction {
+        self.phase = Phase::Fetch;
+        if end.is_some_and(|end| end >= self.position) {
+            self.agreed = under;
+            self.succeeded();
+            return Reaction::Go;
+        }
+        self.truncated(end, policy)
+    }
+
+    /// Metadata is there: the error, if it has had the topic without this partition for longer than the grace.
+    pub(super) fn missing(&mut self, topic: &Topic, now: Instant, grace: Duration) -> Option<KafkaError> {
+        let who = self.handle.partition();
+        let there = usize::try_from(who.partition).is_ok_and(|index| index < topic.partitions.len());
+        if there || topic.partitions.is_empty() {
+            self.missing_since = None;
+            return None;
+        }
+        let since = *self.missing_since.get_or_insert(now);
+        (now.duration_since(since) >= grace).then(|| {
+            let (partition, count) = (who.clone(), topic.partitions.len());
+            KafkaErrorKind::UnknownPartition { partition, count, waited: grace }.into()
+        })
     }
 
     /// Whether it may be fetched now.
@@ -181,23 +250,31 @@ impl Partition {
             partition = %self.handle.partition(), position = self.position, log_start, end, to,
             "position is outside of the log and was reset"
         );
-        self.position = to;
+        self.begin(to);
         self.last_epoch = -1;
         self.succeeded();
         Reaction::Go
     }
 
-    /// The leader's log ends below the position: records were lost in an unclean election.
-    pub(super) fn truncated(&mut self, end: i64, policy: OffsetReset) -> Reaction {
+    /// The leader's log and what was read part at `end` (`None`: the leader cannot say where), below the position: records were lost in
+    /// an unclean election. What was fetched and not emitted is not of this log, so it is not emitted any more.
+    pub(super) fn truncated(&mut self, end: Option<i64>, policy: OffsetReset) -> Reaction {
         let partition = self.handle.partition().clone();
-        if policy == OffsetReset::None {
-            return Reaction::Fail(
-                KafkaErrorKind::LogTruncated { partition, position: self.position, end }.into(),
-            );
-        }
-        tracing::warn!(%partition, position = self.position, end, "the log was truncated; the position goes back");
-        self.position = end.min(self.position);
-        self.last_epoch = -1;
+        let position = self.position;
+        let anew = match policy {
+            OffsetReset::None => {
+                return Reaction::Fail(KafkaErrorKind::LogTruncated { partition, position, end }.into());
+            }
+            OffsetReset::Earliest => StartAt::Beginning,
+            OffsetReset::Latest => StartAt::End,
+        };
+        let Some(generation) = self.handle.jump_from(self.generation) else {
+            // A seek has come in between and is on its way to us.
+            return Reaction::Go;
+        };
+        let consumed = self.handle.emitted_in(self.generation).unwrap_or(self.origin);
+        tracing::warn!(%partition, position, ?end, "the log was truncated; the position goes back");
+        self.start(generation, end.map_or(anew, |end| StartAt::Offset(end.min(consumed))));
         Reaction::Retry
     }
 }
@@ -248,6 +325,48 @@ mod tests {
         }
         beyond.out_of_range(100, 200, OffsetReset::Earliest);
         assert_eq!(beyond.position, 100);
+    }
+
+    #[test]
+    fn a_position_is_checked_once_under_each_leader() {
+        let mut p = partition(500);
+        assert!(!p.must_agree(3), "nothing is known of what came before");
+        p.last_epoch = 3;
+        assert!(!p.must_agree(3));
+        assert!(p.must_agree(4));
+        assert_eq!(p.phase, Phase::Resolve(Resolve::Agreement { epoch: 3, under: 4 }));
+        assert!(matches!(p.agreement(4, Some(500), OffsetReset::None), Reaction::Go));
+        assert!(!p.must_agree(4));
+        assert_eq!((p.position, p.phase), (500, Phase::Fetch));
+    }
+
+    #[test]
+    fn a_truncated_log_is_an_error_or_goes_back_to_where_it_parts_from_what_was_read() {
+        let mut strict = partition(500);
+        let Reaction::Fail(error) = strict.agreement(4, Some(420), OffsetReset::None) else {
+            panic!("no error")
+        };
+        assert!(matches!(error.kind(), KafkaErrorKind::LogTruncated { position: 500, end: Some(420), .. }));
+        let mut back = partition(500);
+        back.last_epoch = 3;
+        assert!(matches!(back.agreement(4, Some(420), OffsetReset::Latest), Reaction::Retry));
+        assert_eq!((back.position, back.generation, back.last_epoch), (420, 1, -1));
+        let mut unknown = partition(500);
+        unknown.agreement(4, None, OffsetReset::Earliest);
+        assert_eq!(unknown.phase, Phase::Resolve(Resolve::Start(StartAt::Beginning)));
+    }
+
+    #[test]
+    fn what_was_fetched_of_a_truncated_log_and_not_emitted_is_fetched_again() {
+        let mut p = partition(100);
+        p.position = 500;
+        assert!(p.handle.emit(0, 300));
+        p.agreement(4, Some(420), OffsetReset::Earliest);
+        assert_eq!(p.position, 300);
+        let mut seeking = partition(100);
+        let sought = seeking.handle.jump();
+        assert!(matches!(seeking.agreement(4, Some(50), OffsetReset::Earliest), Reaction::Go));
+        assert_eq!((seeking.generation, sought), (0, 1), "the seek decides");
     }
 
     #[test]

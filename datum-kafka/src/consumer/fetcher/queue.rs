@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
 use crate::consumer::PartitionHandle;
+use crate::consumer::meter::buffered_bytes;
 use crate::error::KafkaError;
 use crate::wire::batch::{AbortedTransactions, BatchSet};
 
@@ -64,6 +65,7 @@ impl Waiting {
     pub(super) fn add(&self, bytes: usize) -> Weight {
         self.total.fetch_add(bytes, Ordering::AcqRel);
         self.broker.fetch_add(bytes, Ordering::AcqRel);
+        buffered_bytes().increment(bytes as f64);
         Weight { bytes, waiting: self.clone() }
     }
 }
@@ -79,6 +81,7 @@ impl Drop for Weight {
     fn drop(&mut self) {
         self.waiting.total.fetch_sub(self.bytes, Ordering::AcqRel);
         self.waiting.broker.fetch_sub(self.bytes, Ordering::AcqRel);
+        buffered_bytes().decrement(self.bytes as f64);
         self.waiting.room.notify_one();
     }
 }

@@ -1,12 +1,20 @@
-//! Looking positions up: the ends of the log, offsets by time, and what to do when a position lies outside.
+//! Looking positions up: the ends of the log, offsets by time, what to do when a position lies outside, and whether a new leader has what was
+//! read under another.
 
 use std::collections::HashMap;
+
+use kafka_protocol::messages::offset_for_leader_epoch_request::{
+    OffsetForLeaderPartition, OffsetForLeaderTopic,
+};
+use kafka_protocol::messages::{BrokerId, OffsetForLeaderEpochRequest, TopicName};
+use kafka_protocol::protocol::StrBytes;
 
 use super::partition::Resolve;
 use crate::TopicPartition;
 use crate::admin::{FoundOffset, OffsetSpec};
-use crate::cluster::Cluster;
-use crate::error::{KafkaError, KafkaErrorKind, Result};
+use crate::cluster::{Cluster, Purpose};
+use crate::connection::Call;
+use crate::error::{ErrorCode, KafkaError, KafkaErrorKind, ProtocolFault, Result};
 use crate::settings::{Isolation, StartAt};
 
 /// A position to be looked up.
@@ -21,8 +29,18 @@ pub(super) struct Question {
 /// What became of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolved {
-    Position { offset: i64 },
-    Ends { log_start: i64, end: i64 },
+    Position {
+        offset: i64,
+    },
+    Ends {
+        log_start: i64,
+        end: i64,
+    },
+    /// Where the epoch asked for ends in the log of the leader of epoch `under`; `None` if that leader does not know it.
+    Agreement {
+        under: i32,
+        end: Option<i64>,
+    },
 }
 
 /// Looks one position up; retried inside for `request_timeout`.
@@ -51,6 +69,9 @@ pub(super) async fn look_up(
             };
             Ok(Resolved::Position { offset })
         }
+        Resolve::Agreement { epoch, under } => {
+            Ok(Resolved::Agreement { under, end: epoch_end(cluster, partition, epoch, under).await? })
+        }
         Resolve::OutOfRange => {
             let log_start = required(partition, one(OffsetSpec::Earliest, isolation).await?)?;
             // A position may lie beyond the last stable offset; only the high watermark is the end.
@@ -58,6 +79,40 @@ pub(super) async fn look_up(
             Ok(Resolved::Ends { log_start, end })
         }
     }
+}
+
+/// Where an epoch ends in the leader's log (KIP-101, KIP-320). A broker too old to say takes every position for good, as it always did.
+async fn epoch_end(cluster: &Cluster, who: &TopicPartition, epoch: i32, under: i32) -> Result<Option<i64>> {
+    const NAME: &str = <OffsetForLeaderEpochRequest as Call>::NAME;
+    let leader =
+        cluster.metadata().leadership(who).and_then(|known| known.leader).ok_or_else(|| no_leader(who))?;
+    let connection = cluster.connection(leader, Purpose::Data).await?;
+    let asked = OffsetForLeaderPartition::default()
+        .with_partition(who.partition)
+        .with_current_leader_epoch(under)
+        .with_leader_epoch(epoch);
+    let topic = OffsetForLeaderTopic::default()
+        .with_topic(TopicName(StrBytes::from_string(who.topic.to_string())))
+        .with_partitions(vec![asked]);
+    let request =
+        OffsetForLeaderEpochRequest::default().with_replica_id(BrokerId(-1)).with_topics(vec![topic]);
+    let response = match connection.send(&request).await {
+        Err(error) if matches!(error.kind(), KafkaErrorKind::Unsupported { .. }) => {
+            return Ok(Some(i64::MAX));
+        }
+        response => response?,
+    };
+    let of_topic = response.topics.iter().filter(|topic| *topic.topic.0 == *who.topic);
+    let answer =
+        of_topic.flat_map(|topic| &topic.partitions).find(|answer| answer.partition == who.partition);
+    let answer = answer.ok_or_else(|| {
+        let fault = ProtocolFault::Content("the partition asked for is not in it");
+        KafkaError::protocol(connection.peer().clone(), NAME, fault)
+    })?;
+    ErrorCode::from(answer.error_code)
+        .into_result()
+        .map_err(|code| KafkaError::broker(code, NAME, who.clone().into()))?;
+    Ok(Some(answer.end_offset).filter(|&end| end >= 0 && answer.leader_epoch >= 0))
 }
 
 fn pick(found: &HashMap<TopicPartition, FoundOffset>, partition: &TopicPartition) -> Result<FoundOffset> {

@@ -1,6 +1,7 @@
 //! The machine alone, answered by hand; and whole groups in virtual time against a model of the coordinator.
 
 mod codes;
+mod coordinator;
 mod world;
 
 use std::{
