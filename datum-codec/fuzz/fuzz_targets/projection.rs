@@ -36,6 +36,18 @@ struct Required {
     b: f64,
 }
 
+/// Real field names, one of each kind: the seeds hold sample records of every layout.
+#[derive(Debug, Projected, Deserialize)]
+#[allow(dead_code, reason = "compared by its debug text")]
+struct Sample {
+    region: String,
+    latency_ms: f64,
+    error_count: u64,
+    request_size: i64,
+    queue_depth: Option<u32>,
+    throughput: f32,
+}
+
 #[derive(Debug, Projected)]
 struct Nested {
     #[projected(path = "a.b")]
@@ -71,11 +83,13 @@ struct NaiveP {
 fuzz_target!(|input: &[u8]| {
     let mut kinds = [Json::<Kinds>::projected(), Json::<Kinds>::projected_portably()];
     let mut required = [Json::<Required>::projected(), Json::<Required>::projected_portably()];
+    let mut samples = [Json::<Sample>::projected(), Json::<Sample>::projected_portably()];
     let mut nested = [Json::<Nested>::projected(), Json::<Nested>::projected_portably()];
     for record in input.split(|byte| *byte == 0) {
         for _ in 0..2 {
             kinds.iter_mut().for_each(|decoder| same(decoder, record));
             required.iter_mut().for_each(|decoder| same(decoder, record));
+            samples.iter_mut().for_each(|decoder| same(decoder, record));
             nested.iter_mut().for_each(|decoder| same_nested(decoder, record));
         }
     }
