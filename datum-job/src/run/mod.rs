@@ -21,6 +21,7 @@
 
 mod error;
 mod facts;
+mod gauges;
 mod group;
 mod logic;
 mod observer;

@@ -19,6 +19,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::facts::{self, GROUP_HEADER, PARTITION_HEADER, Question, partition};
+use super::gauges::Gauges;
 use super::group::JobAssignor;
 use super::requests::{self, Finished, Outcome};
 use super::unit::Unit;
@@ -71,6 +72,7 @@ pub(super) struct Work<L: JobLogic> {
     units: BTreeMap<Key, Unit<L>>,
     tasks: FuturesUnordered<Task>,
     clock: Clock,
+    gauges: Gauges,
     report: JobReport,
     counting: bool,
     counted_at: Millis,
@@ -98,6 +100,7 @@ impl<L: JobLogic> Work<L> {
         };
         let assignor = JobAssignor::new(topic.clone(), job.mode, job.hash);
         let (group, events) = Group::join(cluster.clone(), membership(&run, &topic, &assignor));
+        let gauges = Gauges::new(&run.group(), &topic);
         let driver =
             DriverSettings { delivery: run.delivery, ending: run.ending, ..DriverSettings::new(job) };
         Ok(Self {
@@ -115,6 +118,7 @@ impl<L: JobLogic> Work<L> {
             units: BTreeMap::new(),
             tasks: FuturesUnordered::new(),
             clock: Clock::real(),
+            gauges,
             report: JobReport::default(),
             counting: false,
             counted_at: 0,
@@ -215,7 +219,7 @@ impl<L: JobLogic> Work<L> {
         unit.losses = unit.losses.saturating_add(1);
         unit.producer = None;
         self.report.recoveries += 1;
-        metrics::counter!("datum_job_recoveries_total").increment(1);
+        self.gauges.recovered();
         self.assignor.owns_since(None);
         self.group.rejoin("a job's owner recovers from what is committed");
         Ok(None)
@@ -559,7 +563,7 @@ impl<L: JobLogic> Work<L> {
         }
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(TICKS_PER_PROGRESS) {
-            self.observer.progress(&self.progress());
+            self.tell_progress();
         }
     }
 
@@ -630,6 +634,13 @@ impl<L: JobLogic> Work<L> {
         Ok(())
     }
 
+    fn tell_progress(&self) -> Progress {
+        let progress = self.progress();
+        self.gauges.show(&progress);
+        self.observer.progress(&progress);
+        progress
+    }
+
     fn progress(&self) -> Progress {
         let mut progress = Progress { windows: self.report.windows, ..Progress::default() };
         for unit in self.units.values() {
@@ -682,8 +693,7 @@ impl<L: JobLogic> Work<L> {
                 Some(Ended::Finished) | None => {}
             }
         }
-        let progress = self.progress();
-        self.observer.progress(&progress);
+        let progress = self.tell_progress();
         self.report.counters = progress.counters;
         self.report.open_windows = progress.open_windows;
         Ok(self.report)
