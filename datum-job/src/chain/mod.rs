@@ -39,7 +39,39 @@
 //! committed beside its output. So it has a source of its own, [`Source::kafka_job`](KafkaJobs::kafka_job), and only
 //! verbs that keep a record at its place: [`filter`](DecodedJob::filter) and [`map`](DecodedJob::map) before the key.
 //! What would lose or reorder the place (`grouped`, `merge`, `map_async_unordered`, …) is not there, and a program that
-//! asks for it does not compile.
+//! asks for it does not compile:
+//!
+//! ```compile_fail,E0599
+//! # use datum_core::prelude::*;
+//! # use datum_job::chain::KafkaJobs;
+//! # let input = datum_kafka::ConsumerSettings::new("localhost:9092").group("lengths").topic("lines");
+//! # let read = |line: &[u8]| std::str::from_utf8(line).map(str::len);
+//! Source::kafka_job(input).decode(read).grouped(10);
+//! ```
+//! ```compile_fail,E0599
+//! # use datum_core::prelude::*;
+//! # use datum_job::chain::KafkaJobs;
+//! # let input = datum_kafka::ConsumerSettings::new("localhost:9092").group("lengths").topic("lines");
+//! # let read = |line: &[u8]| std::str::from_utf8(line).map(str::len);
+//! Source::kafka_job(input).decode(read).map_async_unordered(4, |length| async move { length });
+//! ```
+//! ```compile_fail,E0599
+//! # use datum_core::prelude::*;
+//! # use datum_job::chain::KafkaJobs;
+//! # let input = datum_kafka::ConsumerSettings::new("localhost:9092").group("lengths").topic("lines");
+//! # let read = |line: &[u8]| std::str::from_utf8(line).map(str::len);
+//! Source::kafka_job(input).decode(read).merge(Source::single(1));
+//! ```
+//! Nor does a keyed job without a window, or a window without an aggregate, run:
+//!
+//! ```compile_fail,E0599
+//! # use datum_core::prelude::*;
+//! # use datum_job::chain::{KafkaJobs, KafkaPaneSinks};
+//! # let input = datum_kafka::ConsumerSettings::new("localhost:9092").group("lengths").topic("lines");
+//! # let output = datum_kafka::ProducerSettings::new("localhost:9092");
+//! # let read = |line: &[u8]| std::str::from_utf8(line).map(str::len);
+//! Source::kafka_job(input).decode(read).map(|n| n as u64).key_by(|n| n).run_with(Sink::kafka_panes(output, "out"));
+//! ```
 //!
 //! # What is read again
 //! After a restart the records that open windows still need are read again. So the closures of a job are called more than
