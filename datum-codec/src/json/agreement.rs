@@ -1,11 +1,11 @@
-//! Tests that records fit a shape by vectors just when they fit it portably, and leave the same in the slots.
+//! Tests that records fit a shape by all ways or by none, and that the same is left in the slots.
 
 use proptest::prelude::{ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use proptest::strategy::Just;
 
 use super::parse::{Form, Parser};
 use super::plan::Plan;
-use super::shape::{OBSERVED, Shape};
+use super::shape::{Shape, Way};
 use super::vector::Avx2;
 use crate::projected::{Field, Slot, Unescaped};
 
@@ -37,18 +37,19 @@ fn number() -> impl Strategy<Value = String> {
     ]
 }
 
+fn text(longest: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(
+        prop_oneof![
+            30 => Just("x"),
+            2 => prop::sample::select(vec!["é", "{", ",", ":", "]", "\u{7f}"]),
+            1 => prop::sample::select(vec!["\\\"", "\\n", "\\u00e9", "\\", "\"", "\t", "\0"]),
+        ],
+        0..longest,
+    )
+    .prop_map(|parts| format!("\"{}\"", parts.concat()))
+}
+
 fn value() -> impl Strategy<Value = String> {
-    let text = |longest| {
-        prop::collection::vec(
-            prop_oneof![
-                30 => Just("x"),
-                2 => prop::sample::select(vec!["é", "{", ",", ":", "]", "\u{7f}"]),
-                1 => prop::sample::select(vec!["\\\"", "\\n", "\\u00e9", "\\", "\"", "\t", "\0"]),
-            ],
-            0..longest,
-        )
-        .prop_map(|parts| format!("\"{}\"", parts.concat()))
-    };
     prop_oneof![
         4 => number(),
         2 => text(8),
@@ -62,29 +63,58 @@ fn value() -> impl Strategy<Value = String> {
 fn values() -> impl Strategy<Value = Vec<String>> {
     let usual = [value().boxed(), "[1-9][0-9]{0,17}".boxed(), value().boxed(), value().boxed()];
     let more = ["-?[1-9][0-9]{0,17}".boxed(), number().boxed(), value().boxed()];
+    let learnt = [number().boxed(), "[1-9][0-9]{0,17}".boxed(), text(40).boxed(), number().boxed()];
+    let floats = ["-?[1-9][0-9]{0,17}".boxed(), "-?[1-9][0-9]{0,5}\\.[0-9]{1,17}".boxed(), number().boxed()];
     prop_oneof![
+        3 => learnt.into_iter().chain(floats).collect::<Vec<_>>(),
         3 => usual.into_iter().chain(more).collect::<Vec<_>>(),
         1 => prop::collection::vec(value(), 7),
     ]
 }
 
-type Outcome = (bool, Option<String>);
+/// The ways there are on this machine, each with its shape of such a record.
+struct Ways(Vec<(Way, Shape)>);
 
-fn read(shape: &Shape, vector: Option<Avx2>, input: &[u8]) -> Outcome {
-    let mut slots = vec![Slot::ABSENT; FIELDS.len()];
-    let mut unescaped = Unescaped::default();
-    let fits = shape.read(vector, input, FIELDS, &mut slots, &mut unescaped);
-    // By their debug text, negative zero is not zero.
-    (fits, fits.then(|| format!("{slots:?} {unescaped:?}")))
+impl Ways {
+    fn all() -> Self {
+        let ways = [None, Avx2::detect()].map(Way::new);
+        Self(
+            ways.map(|way| {
+                let shape = shape(&way);
+                (way, shape)
+            })
+            .into(),
+        )
+    }
+
+    /// Compares all ways with the portable one; says whether the record fits.
+    fn compare(&mut self, input: &[u8]) -> bool {
+        let mut expected = None;
+        for (way, shape) in &mut self.0 {
+            let walked = outcome(|slots, unescaped| shape.walk(way, input, FIELDS, slots, unescaped));
+            let read = outcome(|slots, unescaped| shape.read(way, input, FIELDS, slots, unescaped));
+            let expected = expected.get_or_insert_with(|| walked.clone());
+            assert_eq!(&walked, expected, "{way:?}: {}", input.escape_ascii());
+            assert_eq!(&read, expected, "{way:?}: {}", input.escape_ascii());
+        }
+        expected.is_some_and(|expected| expected.is_some())
+    }
 }
 
-fn shape() -> Shape {
+/// The debug text of what is left behind, in which negative zero is not zero; nothing if the record does not fit.
+fn outcome(read: impl FnOnce(&mut [Slot], &mut Unescaped) -> bool) -> Option<String> {
+    let mut slots = vec![Slot::ABSENT; FIELDS.len()];
+    let mut unescaped = Unescaped::default();
+    read(&mut slots, &mut unescaped).then(|| format!("{slots:?} {unescaped:?}"))
+}
+
+fn shape(way: &Way) -> Shape {
     let plan = Plan::new(FIELDS);
-    let input = record(&["1", "2", "3", "4", "5", "6", "7"].map(str::to_owned));
+    let input = record(&["1", "2", "\"3\"", "4", "5", "6", "7"].map(str::to_owned));
     let (mut slots, mut unescaped, mut form) =
         (vec![Slot::ABSENT; FIELDS.len()], Unescaped::default(), Form::default());
     Parser::new(&input, &plan, &mut slots, &mut unescaped, &mut form).parse().unwrap();
-    Shape::of(&input, &plan, &form).unwrap()
+    Shape::of(&input, &plan, &form, way).unwrap()
 }
 
 proptest! {
@@ -94,11 +124,9 @@ proptest! {
     fn both_ways_agree(
         values in values(),
         before in 0..3_usize,
-        observed in any::<bool>(),
         cut in prop::option::weighted(0.2, any::<prop::sample::Index>()),
         change in prop::option::weighted(0.2, (any::<prop::sample::Index>(), any::<u8>())),
     ) {
-        let mut shape = shape();
         let mut input = record(&values);
         if let Some((place, byte)) = change {
             *place.get_mut(&mut input) = byte;
@@ -106,34 +134,39 @@ proptest! {
         if let Some(place) = cut {
             input.truncate(place.index(input.len()));
         }
-        if observed && read(&shape, None, &input).0 {
-            // The lengths of this very record are the usual ones then.
-            (0..OBSERVED).for_each(|turn| shape.observe(&input, turn));
-        }
         // At several addresses, and with bytes around it that would be taken for more of it.
         let around = [&b"\"0"[..before.min(2)], &input, b"00\"}}"].concat();
         let input = &around[before.min(2)..][..input.len()];
-        assert_eq!(
-            read(&shape, Avx2::detect(), input),
-            read(&shape, None, input),
-            "{}",
-            input.escape_ascii()
-        );
+        Ways::all().compare(input);
     }
 }
 
 #[test]
-fn a_record_of_each_length_around_the_reach_fits_both_ways() {
-    let shape = shape();
+fn a_record_of_each_length_around_the_reach_fits_all_ways() {
+    let mut ways = Ways::all();
     for length in 0..300 {
         let text = format!("\"{}\"", "x".repeat(length));
         let values = ["1", "2", &text, "4", "null", "-6.25", "17"].map(str::to_owned);
         let input = record(&values);
-        let expected = read(&shape, None, &input);
-        assert!(expected.0, "{length}");
-        assert_eq!(read(&shape, Avx2::detect(), &input), expected, "{length}");
+        assert!(ways.compare(&input), "{length}");
         for end in 0..input.len() {
-            assert!(!read(&shape, Avx2::detect(), &input[..end]).0, "{length}, {end}");
+            assert!(!ways.compare(&input[..end]), "{length}, {end}");
+        }
+    }
+}
+
+/// That the fast way is the one taken.
+#[test]
+fn plain_records_are_read_at_once() {
+    let mut ways = Ways::all();
+    let usual = ["1", "22", "\"a{b}: [c], d\"", "-44.5", "-5", "0.6666666666666666", "7"];
+    let other = ["1.25e3", "12345678901234567890", "\"\u{e9}\"", "false", "null", "-7e-1", "-0"];
+    let walked = ["1", "2", "\"\\n\"", "4", "5", "6", "7"];
+    for (values, at_once) in [(usual, true), (other, true), (walked, false)] {
+        assert!(ways.compare(&record(&values.map(str::to_owned))), "{values:?}");
+        for (way, shape) in &ways.0 {
+            let trusted = shape.is_trusted();
+            assert!(matches!(way, Way::Portable) || trusted == at_once, "{way:?}, {values:?}");
         }
     }
 }

@@ -9,15 +9,13 @@
 use super::PathsTaken;
 use super::parse::Form;
 use super::plan::Plan;
-use super::shape::{OBSERVED, Shape};
-use super::vector::Avx2;
+use super::shape::{Shape, Way};
 use crate::projected::{Field, Slot, Unescaped};
 
 #[derive(Clone, Debug)]
 pub(super) struct ShapeCache {
     entries: Vec<Entry>,
-    /// By which way records are read.
-    vector: Option<Avx2>,
+    way: Way,
     /// The entry that the previous record fitted.
     previous: usize,
     /// Records since one was read by shape.
@@ -32,15 +30,13 @@ struct Entry {
     successor: usize,
     /// The number of records read by shape when this one last was.
     last_used: u64,
-    /// How many records of this shape were observed.
-    observed: u32,
 }
 
 impl ShapeCache {
-    /// An empty one, whose shapes are read by vectors if that is possible here and now.
-    pub(super) const fn new(vector: Option<Avx2>) -> Self {
+    /// An empty one, whose shapes are read in this way.
+    pub(super) const fn new(way: Way) -> Self {
         let taken = PathsTaken { by_shape: 0, in_full: 0 };
-        Self { entries: Vec::new(), vector, previous: 0, misses_in_a_row: 0, taken }
+        Self { entries: Vec::new(), way, previous: 0, misses_in_a_row: 0, taken }
     }
 
     /// Fills the slots and says so, if the record fits a known shape.
@@ -54,8 +50,8 @@ impl ShapeCache {
     ) -> bool {
         if let Some(entry) = self.entries.get(self.previous) {
             let foreseen = entry.successor;
-            if self.entries[foreseen].shape.read(self.vector, input, fields, slots, unescaped) {
-                self.hit(foreseen, input);
+            if self.entries[foreseen].shape.read(&mut self.way, input, fields, slots, unescaped) {
+                self.hit(foreseen);
                 return true;
             }
             if self.read_unforeseen(foreseen, input, fields, slots, unescaped) {
@@ -81,8 +77,8 @@ impl ShapeCache {
         }
         for index in (0..self.entries.len()).filter(|index| *index != foreseen) {
             unescaped.clear();
-            if self.entries[index].shape.read(self.vector, input, fields, slots, unescaped) {
-                self.hit(index, input);
+            if self.entries[index].shape.read(&mut self.way, input, fields, slots, unescaped) {
+                self.hit(index);
                 return true;
             }
         }
@@ -90,15 +86,11 @@ impl ShapeCache {
     }
 
     #[inline]
-    fn hit(&mut self, index: usize, input: &[u8]) {
+    fn hit(&mut self, index: usize) {
         self.misses_in_a_row = 0;
         self.taken.by_shape += 1;
         let entry = &mut self.entries[index];
         entry.last_used = self.taken.by_shape;
-        if self.vector.is_some() && entry.observed < OBSERVED {
-            entry.shape.observe(input, entry.observed);
-            entry.observed += 1;
-        }
         self.follow(index);
     }
 
@@ -115,9 +107,9 @@ impl ShapeCache {
         if full && !self.taken.in_full.is_multiple_of(LEARN_EVERY) {
             return;
         }
-        let Some(shape) = Shape::of(input, plan, form) else { return };
+        let Some(shape) = Shape::of(input, plan, form, &self.way) else { return };
         let index = if full { self.longest_unused() } else { self.entries.len() };
-        let entry = Entry { shape, successor: index, last_used: self.taken.by_shape, observed: 0 };
+        let entry = Entry { shape, successor: index, last_used: self.taken.by_shape };
         if full {
             self.entries[index] = entry;
         } else {

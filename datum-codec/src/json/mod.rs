@@ -7,7 +7,8 @@
 //!   shape. The bytes of a following record are compared with a known shape, and the values in between are read if
 //!   wanted and stepped over if not. A number that is stepped over is checked for its grammar, a string for control
 //!   characters and malformed escapes; nested values nobody asks for are checked likewise and belong to no shape.
-//!   On x86-64 with AVX2, which is found out when the program runs, this goes 32 bytes at a time.
+//!   On x86-64 with AVX2, which is found out when the program runs, this goes 32 bytes at a time; and records whose
+//!   values are numbers, words and strings without escapes are read at once, not value by value.
 //! - *In full.* A record that fits no known shape is parsed from its first byte, and its shape is remembered. Every
 //!   record that is refused has been parsed in full, which is what the error's offset and path come from.
 //!
@@ -28,11 +29,19 @@
 mod agreement;
 mod cache;
 mod fault;
+#[cfg(target_arch = "x86_64")]
+mod index;
+#[cfg(target_arch = "x86_64")]
+mod indexed;
 mod number;
+#[cfg(target_arch = "x86_64")]
+mod number_table;
 mod parse;
 mod plan;
 mod shape;
 mod skip;
+#[cfg(target_arch = "x86_64")]
+mod survey;
 mod text;
 mod value;
 #[cfg(target_arch = "x86_64")]
@@ -40,6 +49,8 @@ mod vector;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "no_vector.rs"]
 mod vector;
+#[cfg(target_arch = "x86_64")]
+mod walk;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -51,6 +62,7 @@ use crate::projected::{Input, OwnedProjected, Projected, Record, Slot, Unescaped
 use self::cache::ShapeCache;
 use self::parse::{Form, Parser};
 use self::plan::Plan;
+use self::shape::Way;
 use self::vector::Avx2;
 pub(crate) use self::vector::text_of;
 
@@ -65,7 +77,7 @@ impl<T: Projected> Json<T> {
     /// If [`Projected`] was implemented by hand and one field's path is, or leads through, another's.
     #[must_use]
     pub fn projected() -> ProjectedJson<T> {
-        Self::with_shapes(ShapeCache::new(Avx2::detect()))
+        Self::by(Avx2::detect())
     }
 
     /// The same, without the vector instructions this machine may have: for tests and measurements.
@@ -75,13 +87,13 @@ impl<T: Projected> Json<T> {
     #[cfg(any(test, fuzzing, feature = "sample"))]
     #[must_use]
     pub fn projected_portably() -> ProjectedJson<T> {
-        Self::with_shapes(ShapeCache::new(None))
+        Self::by(None)
     }
 
-    fn with_shapes(shapes: ShapeCache) -> ProjectedJson<T> {
+    fn by(vectors: Option<Avx2>) -> ProjectedJson<T> {
         ProjectedJson {
             plan: Arc::new(Plan::new(T::FIELDS)),
-            shapes,
+            shapes: ShapeCache::new(Way::new(vectors)),
             slots: vec![Slot::ABSENT; T::FIELDS.len()],
             unescaped: Unescaped::default(),
             form: Form::default(),

@@ -2,6 +2,8 @@
 
 use std::str::Utf8Error;
 
+use super::parse::Form;
+use super::plan::Plan;
 use super::shape::Step;
 use crate::projected::{Field, Slot, Unescaped};
 
@@ -12,6 +14,18 @@ pub(super) enum Avx2 {}
 impl Avx2 {
     pub(super) const fn detect() -> Option<Self> {
         None
+    }
+
+    pub(super) const fn read_indexed(
+        self,
+        _index: &Index,
+        _scratch: &mut Scratch,
+        _input: &[u8],
+        _fields: &[Field],
+        _slots: &mut [Slot],
+        _unescaped: &mut Unescaped,
+    ) -> bool {
+        match self {}
     }
 
     pub(super) const fn read(
@@ -25,6 +39,19 @@ impl Avx2 {
         match self {}
     }
 }
+
+/// Never there.
+#[derive(Clone, Debug)]
+pub(super) enum Index {}
+
+impl Index {
+    pub(super) const fn of(_input: &[u8], _plan: &Plan, _form: &Form) -> Option<Self> {
+        None
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Scratch;
 
 /// These bytes as text.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Utf8Error> {

@@ -11,9 +11,10 @@
 //! same keys, at the same depth, in the same order. So what holds for the one (known keys once, required ones
 //! present, keys in UTF-8) holds for the other.
 //!
-//! This is the hot path. On x86-64 with AVX2 it runs in the module `vector`; what stands here is the way of all other
-//! machines. Each step has a short way, inlined, that covers what records mostly hold and answers in registers; what
-//! it does not cover goes through the functions that parse in full. Both ways fit the same records.
+//! On x86-64 with AVX2 most records are read at once, by what the module `index` adds to a shape, and the others by
+//! its steps, in the module `walk`. What stands here is the way of all other machines. Each step has a short way,
+//! inlined, that covers what records mostly hold and answers in registers; what it does not cover goes through the
+//! functions that parse in full. All ways fit the same records.
 
 use super::number::{short_f64, short_signed, short_unsigned};
 use super::parse::Form;
@@ -21,7 +22,7 @@ use super::plan::Plan;
 use super::skip::{skip_value, skip_white_space};
 use super::text::short_string;
 use super::value::read_value;
-use super::vector::Avx2;
+use super::vector::{Avx2, Index, Scratch};
 use crate::projected::{Field, Kind, Slot, SlotValue, Unescaped};
 
 /// What records of one form have in common.
@@ -31,6 +32,10 @@ pub(super) struct Shape {
     steps: Box<[Step]>,
     /// The wanted fields that such a record does not have.
     absent: Box<[usize]>,
+    /// For reading at once.
+    index: Option<Box<Index>>,
+    /// How many records in a row did fit, but were not seen to by the index.
+    doubts: u32,
 }
 
 /// Some bytes, then a value.
@@ -40,42 +45,6 @@ pub(super) struct Step {
     pub(super) gap: Gap,
     /// The first byte of the next literal. None can be part of a number, so a number that it follows is complete.
     pub(super) behind: u8,
-    pub(super) usual: Usual,
-}
-
-/// The length that nearly all values of a step have, if there is one. A hint to the module `vector`, no more.
-///
-/// It is found by two rounds of observation: the first elects a length that a majority has, if any has one (Boyer and
-/// Moore, "MJRTY", 1981); the second counts how many do have it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Usual {
-    /// [`VARIES`] if there is none.
-    pub(super) length: usize,
-    votes: u32,
-}
-
-impl Usual {
-    const NONE: Self = Self { length: VARIES, votes: 0 };
-
-    /// Takes note of the length in the record that is the `turn`th to be observed, counted from zero.
-    fn observe(&mut self, length: usize, turn: u32) {
-        let same = length == self.length;
-        if turn < ROUND {
-            match (same, self.votes) {
-                (true, _) => self.votes += 1,
-                (false, 0) => *self = Self { length, votes: 1 },
-                (false, _) => self.votes -= 1,
-            }
-            return;
-        }
-        if turn == ROUND {
-            self.votes = 0;
-        }
-        self.votes += u32::from(same);
-        if turn + 1 == OBSERVED && self.votes < ENOUGH {
-            *self = Self::NONE;
-        }
-    }
 }
 
 /// The value of a step: none, since the literal goes on; nobody's; or that of the wanted field with this index.
@@ -105,7 +74,7 @@ impl Gap {
 
 impl Shape {
     /// The shape of a record that has been parsed in full; none if it is not worth keeping.
-    pub(super) fn of(input: &[u8], plan: &Plan, form: &Form) -> Option<Self> {
+    pub(super) fn of(input: &[u8], plan: &Plan, form: &Form, way: &Way) -> Option<Self> {
         let values = &form.values;
         let value_bytes: usize = values.iter().map(|value| value.end - value.start).sum();
         if form.unusual || form.end - value_bytes > MAX_LITERAL_BYTES {
@@ -122,6 +91,11 @@ impl Shape {
         let found = |index| values.iter().any(|value| value.field == Some(index));
         Some(Self {
             steps: steps.into(),
+            index: match way {
+                Way::Vectors(..) => Index::of(input, plan, form).map(Box::new),
+                Way::Portable => None,
+            },
+            doubts: 0,
             absent: (0..plan.fields().len()).filter(|index| !found(*index)).collect(),
         })
     }
@@ -129,35 +103,84 @@ impl Shape {
     /// Fills the slots if the record fits; leaves them in any state if it does not.
     #[inline]
     pub(super) fn read(
-        &self,
-        vector: Option<Avx2>,
+        &mut self,
+        way: &mut Way,
         input: &[u8],
         fields: &[Field],
         slots: &mut [Slot],
         unescaped: &mut Unescaped,
     ) -> bool {
-        let end = match vector {
-            Some(avx2) => avx2.read(&self.steps, input, fields, slots, unescaped),
-            None => read_portably(&self.steps, input, fields, slots, unescaped),
+        if let (Some(index), Way::Vectors(avx2, scratch)) = (&self.index, &mut *way)
+            && (self.doubts < PATIENCE || self.doubts.is_multiple_of(RETRY_EVERY))
+        {
+            let scratch = scratch.get_or_insert_default();
+            if avx2.read_indexed(index, scratch, input, fields, slots, unescaped) {
+                self.doubts = 0;
+                self.clear_absent(slots);
+                return true;
+            }
+            unescaped.clear();
+        }
+        self.walk(way, input, fields, slots, unescaped)
+    }
+
+    /// The same by steps.
+    #[inline(never)]
+    pub(super) fn walk(
+        &mut self,
+        way: &Way,
+        input: &[u8],
+        fields: &[Field],
+        slots: &mut [Slot],
+        unescaped: &mut Unescaped,
+    ) -> bool {
+        let end = match way {
+            Way::Vectors(avx2, _) => avx2.read(&self.steps, input, fields, slots, unescaped),
+            Way::Portable => read_portably(&self.steps, input, fields, slots, unescaped),
         };
         let Some(end) = end else { return false };
-        for index in &self.absent {
-            slots[*index] = Slot::ABSENT;
-        }
+        self.doubts = self.doubts.wrapping_add(1);
+        self.clear_absent(slots);
         end == input.len() || skip_white_space(input, end) == input.len()
     }
 
-    /// Takes note of how long the values are of a record that fits, the `turn`th of [`OBSERVED`], counted from zero.
-    #[cold]
-    pub(super) fn observe(&mut self, input: &[u8], turn: u32) {
-        let mut at = 0;
-        for step in &mut self.steps {
-            at += step.literal.len();
-            if !matches!(step.gap, Gap::Nothing) {
-                let Some(end) = skip_long(input, at) else { return };
-                step.usual.observe(end - at, turn);
-                at = end;
-            }
+    /// Whether the last record that did fit was read by the index.
+    #[cfg(test)]
+    pub(super) const fn is_trusted(&self) -> bool {
+        self.doubts == 0
+    }
+
+    #[inline]
+    fn clear_absent(&self, slots: &mut [Slot]) {
+        for index in &self.absent {
+            slots[*index] = Slot::ABSENT;
+        }
+    }
+}
+
+/// By which way records are read.
+#[derive(Debug)]
+pub(super) enum Way {
+    Portable,
+    /// With vector instructions, and what reading at once works on, made when there is need.
+    Vectors(Avx2, Option<Box<Scratch>>),
+}
+
+impl Way {
+    /// By vectors if they are here.
+    pub(super) const fn new(vectors: Option<Avx2>) -> Self {
+        match vectors {
+            Some(avx2) => Self::Vectors(avx2, None),
+            None => Self::Portable,
+        }
+    }
+}
+
+impl Clone for Way {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Portable => Self::Portable,
+            Self::Vectors(avx2, _) => Self::Vectors(*avx2, None),
         }
     }
 }
@@ -168,10 +191,10 @@ fn push_literal(steps: &mut Vec<Step>, bytes: &[u8], gap: Gap, behind: u8) {
     while let Some((first, more)) = rest.split_at_checked(MAX_LENGTH)
         && !more.is_empty()
     {
-        steps.push(Step { literal: Literal::new(first), gap: Gap::Nothing, behind: 0, usual: Usual::NONE });
+        steps.push(Step { literal: Literal::new(first), gap: Gap::Nothing, behind: 0 });
         rest = more;
     }
-    steps.push(Step { literal: Literal::new(rest), gap, behind, usual: Usual::NONE });
+    steps.push(Step { literal: Literal::new(rest), gap, behind });
 }
 
 /// Where the record ends, if it fits.
@@ -304,17 +327,11 @@ fn three_words(bytes: &[u8]) -> Option<[u64; 3]> {
 /// How many bytes the three words cover. Longer literals are compared piece by piece.
 pub(super) const MAX_LENGTH: usize = 24;
 
-/// The length of a value that has no usual one.
-const VARIES: usize = usize::MAX;
+/// After how many records in a row that were read by steps alone the index is not asked any more ...
+const PATIENCE: u32 = 32;
 
-/// How many records make one round of observation.
-const ROUND: u32 = 32;
-
-/// How many records of a shape are observed.
-pub(super) const OBSERVED: u32 = 2 * ROUND;
-
-/// How many values of the second round make their length the usual one.
-const ENOUGH: u32 = 30;
+/// ... except for one record in so many.
+const RETRY_EVERY: u32 = 16;
 
 /// A shape larger than this is not kept: eight of them must stay a small thing.
 const MAX_LITERAL_BYTES: usize = 16 * 1024;

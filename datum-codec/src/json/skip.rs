@@ -124,9 +124,14 @@ pub(super) const fn closing(object: bool) -> u8 {
 }
 
 /// JSON's white space: space, tab, line feed, carriage return.
+pub(super) const fn is_white_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\t' | b'\r')
+}
+
+/// Steps over white space.
 #[inline]
 pub(super) fn skip_white_space(input: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\n' | b'\t' | b'\r') = input.get(at) {
+    while input.get(at).is_some_and(|byte| is_white_space(*byte)) {
         at += 1;
     }
     at

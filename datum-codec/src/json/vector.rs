@@ -1,31 +1,21 @@
-//! Reading records by shape with AVX2.
+//! What of the vector instructions needs `unsafe`: calling what only some processors can run, loads and stores, and a
+//! look at a record without asking at each byte whether it has one more.
 //!
-//! The same steps as in the module `shape`, 32 bytes at a time: a literal is compared at once; the quote that ends a
-//! string, and what may not stand in it, are found in one look, and so are the digits of a number and what follows
-//! them. Sixteen digits become an integer in four multiplications, as Wojciech Muła describes ("SIMD-ized conversion
-//! of numbers", 2014). Whatever is not plain (escapes, exponents, `null`, nesting, more than nineteen digits) goes
-//! through the functions that parse in full, as it does on every machine.
-//!
-//! Nothing is read beyond the record: its last bytes are copied first, to where zeros follow them, and the steps
-//! there work on the copy. No literal holds a zero, nor does a string or number, so none of them ends among these.
+//! Two ways lead through here: `indexed`, which reads a record at once, and `walk`, which goes from value to value.
 
 #![allow(unsafe_code, reason = "vector loads, calls of what only some processors can run, ASCII as text")]
 
-use std::arch::asm;
-use std::arch::x86_64::{
-    __m128i, __m256i, _mm_blendv_epi8, _mm_cvtsi128_si64, _mm_loadu_si128, _mm_madd_epi16, _mm_maddubs_epi16,
-    _mm_packus_epi32, _mm_set1_epi8, _mm_set1_epi16, _mm_set1_epi32, _mm_shuffle_epi8, _mm_sub_epi8,
-    _mm256_add_epi8, _mm256_castsi256_si128, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256,
-    _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
-};
+use std::arch::x86_64::{__m128i, __m256i, _mm_loadu_si128, _mm256_loadu_si256, _mm256_storeu_si256};
 use std::marker::PhantomData;
 use std::str::Utf8Error;
 
-use super::number::divide;
-use super::shape::{Gap, MAX_LENGTH, Step, fill, read_long, skip_long};
-use crate::projected::{Field, Slot, SlotValue, Unescaped};
+pub(super) use super::index::Index;
+use super::shape::{MAX_LENGTH, Step};
+pub(super) use super::survey::Scratch;
+use super::{indexed, walk};
+use crate::projected::{Field, Slot, Unescaped};
 
-/// Shows that this processor has AVX2 and both sets of bit manipulation.
+/// Shows that this processor has AVX2 and the sets of bit manipulation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Avx2(());
 
@@ -33,8 +23,25 @@ impl Avx2 {
     pub(super) fn detect() -> Option<Self> {
         let all = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2");
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
         all.then_some(Self(()))
+    }
+
+    /// Fills the slots, if the record is seen to fit.
+    #[inline]
+    pub(super) fn read_indexed(
+        self,
+        index: &Index,
+        scratch: &mut Scratch,
+        input: &[u8],
+        fields: &[Field],
+        slots: &mut [Slot],
+        unescaped: &mut Unescaped,
+    ) -> bool {
+        // SAFETY: that `self` exists shows that the processor has what the function is compiled for.
+        unsafe { indexed::read(index, scratch, input, fields, slots, unescaped) }.is_some()
     }
 
     /// Where the record ends, if it fits.
@@ -48,24 +55,21 @@ impl Avx2 {
         unescaped: &mut Unescaped,
     ) -> Option<usize> {
         // SAFETY: that `self` exists shows that the processor has what the function is compiled for.
-        unsafe { read(steps, input, fields, slots, unescaped) }
+        unsafe { walk::read(steps, input, fields, slots, unescaped) }
     }
 }
 
 /// How many bytes a step looks at: a literal, whose length is taken for 31 at most, and the beginning of a value.
-const REACH: usize = 31 + VALUE;
+pub(super) const REACH: usize = 31 + VALUE;
 
 const _: () = assert!(MAX_LENGTH <= 31, "a step must not look further");
 
 /// How many bytes of a value are looked at: a quote or sign, and two blocks of 32.
-const VALUE: usize = 65;
-
-/// The first bytes of a value, and whatever follows.
-type Value = [u8; VALUE];
+pub(super) const VALUE: usize = 65;
 
 /// A stretch of the record, or the copy of its end, each byte under the offset it has in the record.
 #[derive(Clone, Copy)]
-struct Window<'w> {
+pub(super) struct Window<'w> {
     /// Where the record's byte at offset zero would be, which need not be anywhere: so an offset is all that stands
     /// between the end of a value and the load of the next.
     origin: *const u8,
@@ -78,7 +82,7 @@ struct Window<'w> {
 
 impl<'w> Window<'w> {
     /// From the first byte on; or, if the record is so short that this would be nothing, `tail`'s.
-    fn first(input: &'w [u8], tail: &'w Tail) -> Self {
+    pub(super) fn first(input: &'w [u8], tail: &'w Tail) -> Self {
         match input.len().checked_sub(REACH) {
             Some(span) => Self { origin: input.as_ptr(), start: 0, span, lifetime: PhantomData },
             None => tail.window(),
@@ -87,7 +91,7 @@ impl<'w> Window<'w> {
 
     /// The bytes from this offset of the record on.
     #[inline(always)]
-    fn reach(self, at: usize) -> Option<&'w [u8; REACH]> {
+    pub(super) fn reach(self, at: usize) -> Option<&'w [u8; REACH]> {
         if at.wrapping_sub(self.start) > self.span {
             return None;
         }
@@ -98,17 +102,17 @@ impl<'w> Window<'w> {
 }
 
 /// The end of the record, copied.
-struct Tail {
+pub(super) struct Tail {
     bytes: [u8; 2 * REACH],
     /// The offset in the record of the first byte copied.
     start: usize,
 }
 
 impl Tail {
-    const EMPTY: Self = Self { bytes: [0; 2 * REACH], start: 0 };
+    pub(super) const EMPTY: Self = Self { bytes: [0; 2 * REACH], start: 0 };
 
     #[inline(always)]
-    fn fill(&mut self, input: &[u8]) {
+    pub(super) fn fill(&mut self, input: &[u8]) {
         match input.last_chunk::<REACH>() {
             // Of known length, this takes three moves.
             Some(end) => self.bytes[..REACH].copy_from_slice(end),
@@ -117,311 +121,38 @@ impl Tail {
         self.start = input.len().saturating_sub(REACH);
     }
 
-    const fn window(&self) -> Window<'_> {
+    pub(super) const fn window(&self) -> Window<'_> {
         let origin = self.bytes.as_ptr().wrapping_sub(self.start);
         Window { origin, start: self.start, span: REACH, lifetime: PhantomData }
     }
 }
 
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn read(
-    steps: &[Step],
-    input: &[u8],
-    fields: &[Field],
-    slots: &mut [Slot],
-    unescaped: &mut Unescaped,
-) -> Option<usize> {
-    let mut tail = Tail::EMPTY;
-    tail.fill(input);
-    let mut window = Window::first(input, &tail);
-    let mut at = 0;
-    for step in steps {
-        let reach = match window.reach(at) {
-            Some(reach) => reach,
-            None => {
-                window = tail.window();
-                window.reach(at)?
-            }
-        };
-        let length = usize::from(step.literal.length) & 31;
-        let same = _mm256_cmpeq_epi8(load(reach.first_chunk()?), load(&step.literal.bytes));
-        if (mask(same).trailing_ones() as usize) < length {
-            return None;
-        }
-        let value: &Value = reach[length..].first_chunk()?;
-        at += length;
-        at = match step.gap {
-            Gap::Nothing => at,
-            Gap::Unwanted if value[0] == b'"' => match text(value, input, at) {
-                Some(length) => at + foreseen(length, step.usual.length),
-                None => skip_long(input, at)?,
-            },
-            Gap::Unwanted => match number::<0>(value, step.behind) {
-                Some(number) => at + foreseen(number.end, step.usual.length),
-                None => skip_long(input, at)?,
-            },
-            Gap::Double(index) => match double(value, step.behind) {
-                Some((found, length)) => {
-                    let end = at + foreseen(length, step.usual.length);
-                    fill(slots, index, at, SlotValue::Double(found), end)
-                }
-                None => read_long(input, at, index, fields, slots, unescaped)?,
-            },
-            Gap::Unsigned(index) => match integer::<0>(value, step.behind) {
-                Some((found, length)) => {
-                    let end = at + foreseen(length, step.usual.length);
-                    fill(slots, index, at, SlotValue::Unsigned(found), end)
-                }
-                None => read_long(input, at, index, fields, slots, unescaped)?,
-            },
-            Gap::Signed(index) => match signed(value, step.behind) {
-                Some((found, length)) => {
-                    let end = at + foreseen(length, step.usual.length);
-                    fill(slots, index, at, SlotValue::Signed(found), end)
-                }
-                None => read_long(input, at, index, fields, slots, unescaped)?,
-            },
-            Gap::Text(index) if value[0] == b'"' => match text(value, input, at) {
-                Some(length) => {
-                    let end = at + foreseen(length, step.usual.length);
-                    fill(slots, index, at + 1, SlotValue::Text { end: end - 1 }, end)
-                }
-                None => read_long(input, at, index, fields, slots, unescaped)?,
-            },
-            Gap::Text(index) | Gap::Other(index) => read_long(input, at, index, fields, slots, unescaped)?,
-        };
-    }
-    Some(at)
-}
-
-/// `length` itself. Where it is the usual one, it is taken from there, so that the processor, which foresees the
-/// branch, need not wait for `length` before it looks at the next step.
-#[inline(always)]
-fn foreseen(length: usize, usual: usize) -> usize {
-    let (mut compared, mut known) = (usual, usual);
-    // SAFETY: this is no instruction. The compiler no longer knows that what is compared is what is returned, else it
-    // would return `length` in both cases.
-    unsafe { asm!("/* {0} */", inout(reg) compared, options(pure, nomem, nostack, preserves_flags)) };
-    if length == compared {
-        // SAFETY: this is no instruction. It might have an effect, so the compiler cannot do without the branch.
-        unsafe { asm!("/* {0} */", inout(reg) known, options(nomem, nostack, preserves_flags)) };
-        return known;
-    }
-    length
-}
-
-/// How long the string at `at` is with its quotes, if it is one without escapes. `value` is what stands there, and
-/// begins with a quote.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn text(value: &Value, input: &[u8], at: usize) -> Option<usize> {
-    let (quotes, others) = specials(load(value[1..].first_chunk()?));
-    if quotes != 0 {
-        let before = quotes ^ quotes.wrapping_sub(1);
-        return if others & before == 0 { Some(quotes.trailing_zeros() as usize + 2) } else { None };
-    }
-    if others != 0 {
-        return None;
-    }
-    let (quotes, others) = specials(load(value[33..].first_chunk()?));
-    if quotes | others == 0 {
-        return Some(long_text(input, at + 65)? - at);
-    }
-    let before = quotes ^ quotes.wrapping_sub(1);
-    if others & before == 0 { Some(quotes.trailing_zeros() as usize + 34) } else { None }
-}
-
-/// Just behind the string of which a part begins at `at`.
-#[inline(never)]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn long_text(input: &[u8], mut at: usize) -> Option<usize> {
-    while let Some(block) = input.get(at..)?.first_chunk() {
-        let (quotes, others) = specials(load(block));
-        if quotes | others != 0 {
-            let before = quotes ^ quotes.wrapping_sub(1);
-            return (others & before == 0).then_some(at + quotes.trailing_zeros() as usize + 1);
-        }
-        at += 32;
-    }
-    let special = input[at..].iter().position(|byte| matches!(byte, b'"' | b'\\' | ..0x20))?;
-    (input[at + special] == b'"').then_some(at + special + 1)
-}
-
-/// A bit for each quote; a bit for each backslash and control character.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn specials(block: __m256i) -> (u32, u32) {
-    let quote = _mm256_cmpeq_epi8(block, _mm256_set1_epi8(b'"'.cast_signed()));
-    let backslash = _mm256_cmpeq_epi8(block, _mm256_set1_epi8(b'\\'.cast_signed()));
-    let control = _mm256_cmpeq_epi8(_mm256_min_epu8(block, _mm256_set1_epi8(0x1F)), block);
-    (mask(quote), mask(_mm256_or_si256(backslash, control)))
-}
-
-/// A number without sign and exponent.
-#[derive(Clone, Copy)]
-struct Number {
-    /// Its characters, and whatever follows.
-    characters: __m128i,
-    /// How many digits stand before the point.
-    whole: usize,
-    /// How many characters there are in all, at most 32.
-    end: usize,
-}
-
-/// The number that begins at `FROM`, which is at most one, if it is a plain one that `behind` follows.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn number<const FROM: usize>(bytes: &Value, behind: u8) -> Option<Number> {
-    let characters = load(bytes[FROM..].first_chunk()?);
-    // Digits become the ten lowest numbers there are.
-    let lowered = _mm256_add_epi8(characters, _mm256_set1_epi8(0x80_u8.wrapping_sub(b'0').cast_signed()));
-    let others = mask(_mm256_cmpgt_epi8(lowered, _mm256_set1_epi8(i8::MIN + 9)));
-    let whole = others.trailing_zeros() as usize;
-    if whole == 0 || (bytes[FROM] == b'0' && whole != 1) {
-        return None;
-    }
-    let mut end = whole;
-    if bytes[FROM + whole] == b'.' {
-        end = (others & others.wrapping_sub(1)).trailing_zeros() as usize;
-        if end == whole + 1 {
-            return None;
-        }
-    }
-    let number = Number { characters: _mm256_castsi256_si128(characters), whole, end };
-    if bytes[FROM + end] == behind { Some(number) } else { None }
-}
-
-/// An integer of sixteen digits at most, and how many characters it and what stands before it take.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn integer<const FROM: usize>(bytes: &Value, behind: u8) -> Option<(u64, usize)> {
-    let Number { characters, whole, end } = number::<FROM>(bytes, behind)?;
-    if end == whole && end <= 16 { Some((joined(characters, end), FROM + end)) } else { None }
-}
-
-/// An integer of sixteen digits at most, and perhaps a minus sign, but not `-0`.
-///
-/// Where there is a sign, other code runs, so that the processor need not look at the sign before it loads the digits.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn signed(bytes: &Value, behind: u8) -> Option<(i64, usize)> {
-    if bytes[0] == b'-' {
-        return negative(bytes, behind);
-    }
-    let (found, end) = integer::<0>(bytes, behind)?;
-    Some((found.cast_signed(), end))
-}
-
-#[inline(never)]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn negative(bytes: &Value, behind: u8) -> Option<(i64, usize)> {
-    let (found, end) = integer::<1>(bytes, behind)?;
-    if found == 0 { None } else { Some((-found.cast_signed(), end)) }
-}
-
-/// A float without exponent, of nineteen digits at most, and perhaps a minus sign.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn double(bytes: &Value, behind: u8) -> Option<(f64, usize)> {
-    if bytes[0] == b'-' {
-        return negative_double(bytes, behind);
-    }
-    unsigned_double::<0>(bytes, behind)
-}
-
-#[inline(never)]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn negative_double(bytes: &Value, behind: u8) -> Option<(f64, usize)> {
-    let (found, end) = unsigned_double::<1>(bytes, behind)?;
-    Some((-found, end))
-}
-
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn unsigned_double<const FROM: usize>(bytes: &Value, behind: u8) -> Option<(f64, usize)> {
-    let Number { characters, whole, end } = number::<FROM>(bytes, behind)?;
-    if whole > 16 {
-        return None;
-    }
-    let (value, decimals) = if end == whole {
-        (joined(characters, whole), 0)
-    } else {
-        // From the point on, each lane takes its neighbour, so that the digits close up.
-        let shifted = load_half(bytes[FROM + 1..].first_chunk()?);
-        let digits = _mm_blendv_epi8(shifted, characters, load_half(BEFORE[16 - whole..].first_chunk()?));
-        let count = end - 1;
-        let value = if count <= 16 { joined(digits, count) } else { joined_more(digits, bytes, FROM, end)? };
-        (value, count - whole)
-    };
-    Some((divide(value, decimals)?, FROM + end))
-}
-
-/// The integer that sixteen digits make with up to three more, which follow in `bytes` behind a point.
-#[inline(never)]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn joined_more(digits: __m128i, bytes: &Value, from: usize, end: usize) -> Option<u64> {
-    if end > 20 {
-        return None;
-    }
-    let more = bytes.get(from + 17..from + end)?;
-    Some(more.iter().fold(joined(digits, 16), |sum, digit| sum * 10 + u64::from(digit - b'0')))
-}
-
-/// The integer that the first `count` characters make, at most sixteen.
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn joined(characters: __m128i, count: usize) -> u64 {
-    let Some(shift) = TO_THE_END[count & 31..].first_chunk() else { return 0 };
-    // The digits move to the last lanes, zeros before them; then neighbours are joined, to twos, fours and eights.
-    let digits = _mm_sub_epi8(characters, _mm_set1_epi8(b'0'.cast_signed()));
-    let digits = _mm_shuffle_epi8(digits, load_half(shift));
-    let twos = _mm_maddubs_epi16(digits, _mm_set1_epi16(0x01_0A));
-    let fours = _mm_madd_epi16(twos, _mm_set1_epi32(0x0001_0064));
-    let eights = _mm_madd_epi16(_mm_packus_epi32(fours, fours), _mm_set1_epi32(0x0001_2710));
-    let both = _mm_cvtsi128_si64(eights).cast_unsigned();
-    (both & 0xFFFF_FFFF) * 100_000_000 + (both >> 32)
-}
-
-/// From `16 - n` on, n lanes that are set, then lanes that are not.
-const BEFORE: [u8; 32] = {
-    let mut lanes = [0; 32];
-    let mut i = 0;
-    while i < 16 {
-        lanes[i] = 0xFF;
-        i += 1;
-    }
-    lanes
-};
-
-/// From n on, a shuffle that moves the first n lanes to the end and clears the others.
-const TO_THE_END: [u8; 48] = {
-    let mut lanes = [0x80; 48];
-    let mut lane = 0_u8;
-    while lane < 16 {
-        lanes[16 + lane as usize] = lane;
-        lane += 1;
-    }
-    lanes
-};
-
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn mask(lanes: __m256i) -> u32 {
-    _mm256_movemask_epi8(lanes).cast_unsigned()
-}
-
-#[inline]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-fn load(bytes: &[u8; 32]) -> __m256i {
+pub(super) fn load(bytes: &[u8; 32]) -> __m256i {
     // SAFETY: the reference is to 32 readable bytes, and the load asks for no alignment.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn load_half(bytes: &[u8; 16]) -> __m128i {
+pub(super) fn load_half(bytes: &[u8; 16]) -> __m128i {
     // SAFETY: the reference is to 16 readable bytes, and the load asks for no alignment.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn load_words(words: &[u16; 16]) -> __m256i {
+    // SAFETY: the reference is to 32 readable bytes, and the load asks for no alignment.
+    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) fn store_words(words: &mut [u16; 16], lanes: __m256i) {
+    // SAFETY: the reference is to 32 writable bytes, and the store asks for no alignment.
+    unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), lanes) }
 }
 
 /// These bytes as text, which it mostly takes a look at their highest bits to see.
