@@ -44,6 +44,7 @@ pub(super) struct Step {
     pub(super) literal: Literal,
     pub(super) gap: Gap,
     /// The first byte of the next literal. None can be part of a number, so a number that it follows is complete.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "read by the module `walk`"))]
     pub(super) behind: u8,
 }
 
