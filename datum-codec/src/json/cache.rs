@@ -107,7 +107,7 @@ impl ShapeCache {
         if full && !self.taken.in_full.is_multiple_of(LEARN_EVERY) {
             return;
         }
-        let Some(shape) = Shape::of(input, plan, form, &self.way) else { return };
+        let Some(shape) = Shape::of(input, plan, form) else { return };
         let index = if full { self.longest_unused() } else { self.entries.len() };
         let entry = Entry { shape, successor: index, last_used: self.taken.by_shape };
         if full {

@@ -23,9 +23,8 @@
 //! No step needs the outcome of another, so the processor works on many at once. What fails here is read by steps,
 //! which decides.
 
-use super::parse::{Form, ValueSpan};
-use super::plan::Plan;
-use crate::projected::Kind;
+use super::parse::ValueSpan;
+use crate::projected::{Field, Kind};
 
 /// What is compared and read, in lists by kind, so that each is gone through without asking.
 #[derive(Clone, Debug)]
@@ -93,17 +92,17 @@ pub(super) struct Wanted {
 }
 
 impl Index {
-    /// The index for a record that has been parsed in full; none if records like it must be walked through: those
-    /// with nested values that nobody wants, white space other than blanks, or escapes in keys.
-    pub(super) fn of(input: &[u8], plan: &Plan, form: &Form) -> Option<Self> {
+    /// The index for records like this one, with these values; none if they must be walked through: those with nested
+    /// values that nobody wants, white space other than blanks, or escapes in keys.
+    pub(super) fn of(record: &[u8], fields: &[Field], values: &[ValueSpan]) -> Option<Self> {
         let mut draft = Draft::default();
         let mut from = 0;
-        for value in &form.values {
-            let start = draft.value(input, value, plan)?;
-            draft.literal(&input[from..start], false)?;
+        for value in values {
+            let start = draft.value(record, value, fields)?;
+            draft.literal(&record[from..start], false)?;
             from = value.end - (start - value.start);
         }
-        draft.literal(&input[from..form.end], true)?;
+        draft.literal(&record[from..], true)?;
         Some(draft.finish())
     }
 }
@@ -127,9 +126,9 @@ struct Draft {
 
 impl Draft {
     /// Takes a value, of which the literal before it has not been taken yet; says where it begins, without its quote.
-    fn value(&mut self, input: &[u8], value: &ValueSpan, plan: &Plan) -> Option<usize> {
+    fn value(&mut self, record: &[u8], value: &ValueSpan, fields: &[Field]) -> Option<usize> {
         let literal = u16::try_from(self.lengths.len()).ok()?;
-        let first = input[value.start];
+        let first = record[value.start];
         let Some(field) = value.field else {
             match first {
                 b'"' => return Some(value.start + 1),
@@ -141,7 +140,7 @@ impl Draft {
         };
         let wanted = Wanted { literal, field: u16::try_from(field).ok()? };
         let number = first == b'-' || first.is_ascii_digit();
-        match (plan.fields()[field].kind.0, first) {
+        match (fields[field].kind.0, first) {
             (Kind::Double, _) if number => self.doubles.push(wanted),
             (Kind::Unsigned, _) if number => self.unsigned.push(wanted),
             (Kind::Signed, _) if number => self.signed.push(wanted),

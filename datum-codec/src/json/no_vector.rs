@@ -2,8 +2,7 @@
 
 use std::str::Utf8Error;
 
-use super::parse::Form;
-use super::plan::Plan;
+use super::parse::ValueSpan;
 use super::shape::Step;
 use crate::projected::{Field, Slot, Unescaped};
 
@@ -45,7 +44,7 @@ impl Avx2 {
 pub(super) enum Index {}
 
 impl Index {
-    pub(super) const fn of(_input: &[u8], _plan: &Plan, _form: &Form) -> Option<Self> {
+    pub(super) const fn of(_record: &[u8], _fields: &[Field], _values: &[ValueSpan]) -> Option<Self> {
         None
     }
 }

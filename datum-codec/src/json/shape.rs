@@ -17,7 +17,7 @@
 //! functions that parse in full. All ways fit the same records.
 
 use super::number::{short_f64, short_signed, short_unsigned};
-use super::parse::Form;
+use super::parse::{Form, ValueSpan};
 use super::plan::Plan;
 use super::skip::{skip_value, skip_white_space};
 use super::text::short_string;
@@ -32,7 +32,7 @@ pub(super) struct Shape {
     steps: Box<[Step]>,
     /// The wanted fields that such a record does not have.
     absent: Box<[usize]>,
-    /// For reading at once.
+    /// For reading at once; made when the shape has come back.
     index: Option<Box<Index>>,
     /// How many records in a row did fit, but were not seen to by the index.
     doubts: u32,
@@ -73,9 +73,22 @@ impl Gap {
     }
 }
 
+impl Gap {
+    const fn field(self) -> Option<usize> {
+        match self {
+            Self::Nothing | Self::Unwanted => None,
+            Self::Double(field)
+            | Self::Unsigned(field)
+            | Self::Signed(field)
+            | Self::Text(field)
+            | Self::Other(field) => Some(field),
+        }
+    }
+}
+
 impl Shape {
     /// The shape of a record that has been parsed in full; none if it is not worth keeping.
-    pub(super) fn of(input: &[u8], plan: &Plan, form: &Form, way: &Way) -> Option<Self> {
+    pub(super) fn of(input: &[u8], plan: &Plan, form: &Form) -> Option<Self> {
         let values = &form.values;
         let value_bytes: usize = values.iter().map(|value| value.end - value.start).sum();
         if form.unusual || form.end - value_bytes > MAX_LITERAL_BYTES {
@@ -92,10 +105,7 @@ impl Shape {
         let found = |index| values.iter().any(|value| value.field == Some(index));
         Some(Self {
             steps: steps.into(),
-            index: match way {
-                Way::Vectors(..) => Index::of(input, plan, form).map(Box::new),
-                Way::Portable => None,
-            },
+            index: None,
             doubts: 0,
             absent: (0..plan.fields().len()).filter(|index| !found(*index)).collect(),
         })
@@ -140,9 +150,32 @@ impl Shape {
             Way::Portable => read_portably(&self.steps, input, fields, slots, unescaped),
         };
         let Some(end) = end else { return false };
-        self.doubts = self.doubts.wrapping_add(1);
+        if end != input.len() && skip_white_space(input, end) != input.len() {
+            return false;
+        }
         self.clear_absent(slots);
-        end == input.len() || skip_white_space(input, end) == input.len()
+        self.doubts = self.doubts.wrapping_add(1);
+        if self.doubts == PROVEN && self.index.is_none() && matches!(way, Way::Vectors(..)) {
+            self.add_index(input, end, fields);
+        }
+        true
+    }
+
+    /// Makes the index, which is not worth its cost for a shape that does not come back, from a record that fits.
+    #[cold]
+    fn add_index(&mut self, input: &[u8], end: usize, fields: &[Field]) {
+        let mut values = Vec::with_capacity(self.steps.len());
+        let mut at = 0;
+        for step in &self.steps {
+            let start = at + step.literal.len();
+            at = start;
+            if !matches!(step.gap, Gap::Nothing) {
+                let Some(end) = skip_long(input, start) else { return };
+                values.push(ValueSpan { start, end, field: step.gap.field() });
+                at = end;
+            }
+        }
+        self.index = Index::of(&input[..end], fields, &values).map(Box::new);
     }
 
     /// Whether the last record that did fit was read by the index.
@@ -327,6 +360,9 @@ fn three_words(bytes: &[u8]) -> Option<[u64; 3]> {
 
 /// How many bytes the three words cover. Longer literals are compared piece by piece.
 pub(super) const MAX_LENGTH: usize = 24;
+
+/// The record of a shape, after the one that it was learnt from, that makes its index.
+const PROVEN: u32 = 2;
 
 /// After how many records in a row that were read by steps alone the index is not asked any more ...
 const PATIENCE: u32 = 32;
