@@ -48,6 +48,14 @@ pub trait Payload: Send + 'static {
 
     /// The element with `value` in place of the bytes.
     fn with<T: Send + 'static>(self, value: T) -> Self::With<T>;
+
+    /// A policy has left the element out, so nothing follows of it: a connector's record is done with. Not called when the
+    /// stream fails at it. Does nothing by default.
+    fn left_out(self)
+    where
+        Self: Sized,
+    {
+    }
 }
 
 impl Payload for Bytes {
@@ -145,7 +153,10 @@ impl<U: Stage<Out: Payload>, D: Decoder> Stage for DecodeStage<U, D> {
         let answer =
             self.up.drive(cx, |record| match guard("decode", || decoding.decode(record.payload())) {
                 Ok(Ok(Some(value))) => push(record.with(value)),
-                Ok(Ok(None)) => Push::Continue(()),
+                Ok(Ok(None)) => {
+                    record.left_out();
+                    Push::Continue(())
+                }
                 Ok(Err(error)) => judge.element_failed(StreamError::failed("decode", error)),
                 Err(error) => judge.element_failed(error),
             });
