@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kafka_protocol::{
     messages::{
         GroupId, HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest,
-        OffsetCommitRequest, OffsetCommitResponse, SyncGroupRequest, SyncGroupResponse, TopicName,
+        OffsetCommitRequest, OffsetCommitResponse, SyncGroupRequest, SyncGroupResponse,
         join_group_request::JoinGroupRequestProtocol,
         leave_group_request::MemberIdentity,
         offset_commit_request::{OffsetCommitRequestPartition, OffsetCommitRequestTopic},
@@ -15,8 +15,9 @@ use kafka_protocol::{
 };
 
 use super::{
-    Assignments, GroupMember, Offsets,
+    Assignments, CommitOffset, GroupMember, Offsets,
     blob::{read_assignment, read_subscription, write_assignment, write_subscription},
+    by_topic,
     membership::{JoinAnswer, MembershipConfig, Offer, Response, SyncAnswer, Trouble},
 };
 use crate::{
@@ -166,22 +167,17 @@ pub(super) fn commit(
     generation: i32,
     offsets: &Offsets,
 ) -> OffsetCommitRequest {
-    let mut topics: Vec<OffsetCommitRequestTopic> = Vec::new();
-    for (tp, commit) in offsets {
-        let partition = OffsetCommitRequestPartition::default()
+    let part = |tp: &TopicPartition, commit: &CommitOffset| {
+        OffsetCommitRequestPartition::default()
             .with_partition_index(tp.partition)
             .with_committed_offset(commit.offset)
             .with_committed_leader_epoch(commit.leader_epoch)
-            .with_committed_metadata(Some(text(&commit.metadata)));
-        match topics.last_mut().filter(|topic| **topic.name == *tp.topic) {
-            Some(topic) => topic.partitions.push(partition),
-            None => topics.push(
-                OffsetCommitRequestTopic::default()
-                    .with_name(TopicName(text(&tp.topic)))
-                    .with_partitions(vec![partition]),
-            ),
-        }
-    }
+            .with_committed_metadata(Some(text(&commit.metadata)))
+    };
+    let topics = by_topic(offsets, part)
+        .into_iter()
+        .map(|(name, parts)| OffsetCommitRequestTopic::default().with_name(name).with_partitions(parts))
+        .collect();
     OffsetCommitRequest::default()
         .with_group_id(group_id(config))
         .with_generation_id_or_member_epoch(generation)

@@ -16,47 +16,10 @@
 //!
 //! Costs: a span per emitted run of records, 32 bytes each; runs that are acknowledged in order are dropped at once.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, VecDeque};
 
+use super::{CommitOffset, Offsets};
 use crate::TopicPartition;
-
-/// An offset to commit, and what goes beside it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommitOffset {
-    /// The next offset to read.
-    pub offset: i64,
-    /// The leader epoch of the last record before it, -1 if unknown; lets the next reader notice a truncated log (KIP-320).
-    pub leader_epoch: i32,
-    /// A text of the committer's own; the broker refuses more than 4,096 bytes by default.
-    pub metadata: Arc<str>,
-}
-
-impl CommitOffset {
-    /// An offset with neither leader epoch nor metadata.
-    pub fn new(offset: i64) -> Self {
-        Self { offset, leader_epoch: -1, metadata: "".into() }
-    }
-
-    /// With the leader epoch of the last record before it.
-    #[must_use]
-    pub fn leader_epoch(mut self, epoch: i32) -> Self {
-        self.leader_epoch = epoch;
-        self
-    }
-
-    /// With a text beside it.
-    #[must_use]
-    pub fn metadata(mut self, text: impl Into<Arc<str>>) -> Self {
-        self.metadata = text.into();
-        self
-    }
-}
-
-/// Offsets by partition.
-pub type Offsets = BTreeMap<TopicPartition, CommitOffset>;
 
 /// What was sent in one commit, by partition with the epoch it was sent under.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

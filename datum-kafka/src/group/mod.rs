@@ -7,6 +7,7 @@ mod error;
 mod handle;
 mod ledger;
 pub mod membership;
+mod offsets;
 mod outside;
 mod task;
 
@@ -17,6 +18,8 @@ pub use self::{
     },
     error::{GroupError, LostReason},
     handle::{CommitError, Group, GroupEvent, GroupEvents, GroupIdentity, WaitError},
-    ledger::{CommitOffset, Ledger, Offsets, Sent},
+    ledger::{Ledger, Sent},
+    offsets::{CommitOffset, Offsets},
 };
 pub use crate::TopicPartition;
+pub(crate) use offsets::by_topic;

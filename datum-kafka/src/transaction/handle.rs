@@ -22,7 +22,7 @@ use crate::{
     cluster::{Cluster, CoordinatorKind},
     connection::{Call, Connection},
     error::{KafkaError, KafkaErrorKind, Subject},
-    group::{GroupIdentity, Offsets},
+    group::{CommitOffset, GroupIdentity, Offsets, by_topic},
     producer::{Delivery, Producer, ProducerIdentity, ProducerRecord},
     settings::ProducerSettings,
     wire::ErrorCode,
@@ -319,22 +319,19 @@ impl TransactionalProducer {
         offsets: &Offsets,
         member: &GroupIdentity,
     ) -> TxnOffsetCommitRequest {
-        let mut topics: Vec<TxnOffsetCommitRequestTopic> = Vec::new();
-        for (tp, commit) in offsets {
-            let partition = TxnOffsetCommitRequestPartition::default()
+        let part = |tp: &TopicPartition, commit: &CommitOffset| {
+            TxnOffsetCommitRequestPartition::default()
                 .with_partition_index(tp.partition)
                 .with_committed_offset(commit.offset)
                 .with_committed_leader_epoch(commit.leader_epoch)
-                .with_committed_metadata(Some(text(&commit.metadata)));
-            match topics.last_mut().filter(|topic| **topic.name == *tp.topic) {
-                Some(topic) => topic.partitions.push(partition),
-                None => topics.push(
-                    TxnOffsetCommitRequestTopic::default()
-                        .with_name(TopicName(text(&tp.topic)))
-                        .with_partitions(vec![partition]),
-                ),
-            }
-        }
+                .with_committed_metadata(Some(text(&commit.metadata)))
+        };
+        let topics = by_topic(offsets, part)
+            .into_iter()
+            .map(|(name, parts)| {
+                TxnOffsetCommitRequestTopic::default().with_name(name).with_partitions(parts)
+            })
+            .collect();
         TxnOffsetCommitRequest::default()
             .with_transactional_id(self.wire_id())
             .with_group_id(GroupId(text(&member.group)))
