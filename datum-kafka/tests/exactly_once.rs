@@ -1,7 +1,9 @@
-//! Consume-transform-produce in transactions, on the embedded broker.
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+//! Consume-transform-produce in transactions, on the embedded broker and, where `DATUM_TEST_KAFKA` names one (`host:port`), on a real Apache
+//! Kafka; without it those tests say that they were skipped.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests too")]
 
 mod producing;
+mod transforming;
 
 use std::time::Duration;
 
@@ -14,6 +16,25 @@ use datum_kafka::{
 };
 use producing::{PATIENCE, read, settings, topic};
 use tokio::time::{Instant, timeout};
+
+#[tokio::test]
+async fn partitions_that_move_within_transactions_are_copied_once() {
+    for version in [1, 2] {
+        let builder = Broker::builder().transaction_version(version).marker_delay(Duration::from_millis(20));
+        let broker = builder.start().await.unwrap();
+        transforming::partitions_that_move_within_transactions_are_copied_once(&broker.bootstrap()).await;
+    }
+}
+
+#[tokio::test]
+async fn partitions_that_move_within_transactions_are_copied_once_on_a_real_kafka() {
+    match std::env::var("DATUM_TEST_KAFKA") {
+        Ok(bootstrap) => {
+            transforming::partitions_that_move_within_transactions_are_copied_once(&bootstrap).await;
+        }
+        Err(_) => println!("skipped: DATUM_TEST_KAFKA is not set"),
+    }
+}
 
 /// Offsets that a transaction has committed are committed: a plain commit of them beside the next transaction could take the place of its
 /// offsets. What is left out on the way goes into transactions, too, and a transaction begins though nothing follows.
