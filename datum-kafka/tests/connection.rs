@@ -4,6 +4,8 @@ mod support;
 
 use std::time::Duration;
 
+use datum_kafka::ClientSettings;
+use datum_kafka::cluster::Cluster;
 use datum_kafka::connection::Connection;
 use datum_kafka::error::{CloseReason, ProtocolFault};
 use datum_kafka::{KafkaError, KafkaErrorKind};
@@ -218,4 +220,24 @@ async fn dropping_the_last_handle_closes_the_socket_once_nothing_is_in_flight() 
     assert_eq!(asked.await.unwrap(), "done");
     let mut end = [0];
     assert_eq!(tokio::io::AsyncReadExt::read(&mut peer.0, &mut end).await.unwrap(), 0);
+}
+
+/// A wrong port is told soon, with every address that was tried; silence is another matter and has the whole time.
+#[tokio::test]
+async fn addresses_at_which_nobody_listens_are_reported_soon() {
+    let mut ports = Vec::new();
+    for _ in 0..2 {
+        let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        ports.push(free.local_addr().expect("its number").port());
+    }
+    let settings = ClientSettings::new(&format!("127.0.0.1:{},127.0.0.1:{}", ports[0], ports[1]));
+    assert_eq!(settings.first_contact_timeout, Duration::from_secs(5));
+    let settings = settings.first_contact_timeout(Duration::from_millis(300));
+    let begun = std::time::Instant::now();
+    let error = Cluster::connect(settings).await.expect_err("nobody is there");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(error.is_refused() && error.is_retriable(), "{error:?}");
+    let text = error.to_string();
+    assert!(ports.iter().all(|port| text.contains(&format!("127.0.0.1:{port}"))), "{text}");
+    assert!(text.contains("check that the service runs"), "{text}");
 }

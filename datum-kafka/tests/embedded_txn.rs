@@ -10,7 +10,7 @@ use datum_broker::{Api, Broker, BrokerHandle};
 use datum_kafka::{
     TopicPartition,
     group::{CommitOffset, Offsets},
-    producer::{Producer, ProducerRecord},
+    producer::{Producer, ProducerRecord, SendFault},
     transaction::{TransactionError, TransactionVersion, TransactionalProducer},
     wire::ErrorCode,
 };
@@ -307,4 +307,29 @@ async fn the_last_epoch_is_followed_by_a_new_producer_id() {
     assert!(identities[..fresh].iter().all(|&(_, epoch)| epoch < i16::MAX), "{identities:?}");
     assert_eq!(read(&bootstrap, &topic, 1).await[&0], expected);
     broker.stop().await;
+}
+
+/// What no retry mends is told at once, not after the delivery timeout; and once it is mended the producer goes on.
+#[tokio::test]
+async fn a_producer_that_gets_no_id_fails_at_once() {
+    for code in [
+        ErrorCode::ClusterAuthorizationFailed,
+        ErrorCode::TransactionalIdAuthorizationFailed,
+        ErrorCode::UnsupportedVersion,
+    ] {
+        let broker = broker(2).await;
+        let bootstrap = broker.bootstrap();
+        let topic = topic(&bootstrap, 1).await;
+        broker.faults().on(Api::InitProducerId).times(2).error(code);
+        let producer = Producer::connect(settings(&bootstrap)).await.unwrap();
+        let sent = producer.send_and_wait(ProducerRecord::new(topic.as_str(), "x"));
+        let error = timeout(Duration::from_secs(5), sent).await.expect("at once").unwrap_err();
+        assert!(!error.possibly_written, "{error}");
+        let SendFault::Identity(why) = &error.why else { panic!("{error:?}") };
+        assert_eq!(why.code(), Some(code), "{why}");
+        broker.faults().clear();
+        let sent = producer.send_and_wait(ProducerRecord::new(topic.as_str(), "y"));
+        timeout(Duration::from_secs(5), sent).await.expect("at once").unwrap();
+        assert_eq!(read(&bootstrap, &topic, 1).await[&0], ["y"]);
+    }
 }

@@ -62,7 +62,8 @@ impl Cluster {
     /// Connects to the cluster behind the settings' bootstrap addresses and learns its brokers.
     ///
     /// # Errors
-    /// [`Settings`](KafkaErrorKind::Settings), or what befell the last bootstrap address when none of them answered.
+    /// [`Settings`](KafkaErrorKind::Settings), or what befell the bootstrap addresses when none of them answered: after
+    /// `first_contact_timeout` if all refuse the connection, else after `request_timeout`.
     ///
     /// # Cancel safety
     /// Dropping the future closes what it had opened.
@@ -74,7 +75,7 @@ impl Cluster {
             shared: Mutex::default(),
             settings,
         }));
-        cluster.refresh().await?;
+        cluster.first_contact().await?;
         Ok(cluster)
     }
 
@@ -152,6 +153,7 @@ impl Cluster {
         let settings = self.settings();
         Retry {
             deadline: Instant::now() + settings.request_timeout,
+            refused: None,
             backoff: Backoff::new(settings.retry_backoff),
             rng: Rng::seeded(self.0.connections.rng().bits()),
         }
@@ -180,6 +182,8 @@ impl Cluster {
 #[derive(Debug)]
 pub struct Retry {
     deadline: Instant,
+    /// An earlier end where nobody listens at any address.
+    refused: Option<Instant>,
     backoff: Backoff,
     rng: Rng,
 }
@@ -188,6 +192,12 @@ impl Retry {
     /// Gives up this long from now instead.
     pub fn within(mut self, limit: Duration) -> Self {
         self.deadline = Instant::now() + limit;
+        self
+    }
+
+    /// Gives up this long from now already if nobody listens at any address.
+    pub(crate) fn refused_within(mut self, limit: Duration) -> Self {
+        self.refused = Some(Instant::now() + limit);
         self
     }
 
@@ -201,7 +211,9 @@ impl Retry {
     pub async fn wait<E: Into<crate::KafkaError>>(&mut self, error: E) -> Result<()> {
         let error = error.into();
         let until = Instant::now() + self.backoff.next_delay(&mut self.rng);
-        if !error.is_retriable() || until >= self.deadline {
+        let deadline =
+            self.refused.filter(|_| error.is_refused()).map_or(self.deadline, |at| at.min(self.deadline));
+        if !error.is_retriable() || until >= deadline {
             return Err(error);
         }
         tracing::debug!(%error, attempt = self.backoff.attempts(), "will be tried again");

@@ -11,7 +11,7 @@ use kafka_protocol::protocol::StrBytes;
 use tokio::time::{Instant, sleep_until};
 
 use super::metadata::{Answer, Broker, Leadership, Topic, TopicId};
-use super::{Cluster, Metadata};
+use super::{Cluster, Metadata, Retry};
 use crate::TopicPartition;
 use crate::error::{ErrorCode, KafkaError, KafkaErrorKind, Result, Subject};
 use crate::settings::ClientSettings;
@@ -103,7 +103,7 @@ impl Cluster {
         if let Some(at) = pace.not_before {
             sleep_until(at).await;
         }
-        let outcome = self.fetch_metadata().await;
+        let outcome = self.fetch_metadata(self.retry()).await;
         let now = Instant::now();
         let wait = if outcome.is_ok() {
             pace.backoff.reset();
@@ -148,10 +148,14 @@ impl Cluster {
         })
     }
 
-    async fn fetch_metadata(&self) -> Result<Arc<Metadata>> {
+    /// The first answer of the cluster. Nobody who listens nowhere is waited for as long as for one who was there before.
+    pub(super) async fn first_contact(&self) -> Result<Arc<Metadata>> {
+        self.fetch_metadata(self.retry().refused_within(self.settings().first_contact_timeout)).await
+    }
+
+    async fn fetch_metadata(&self, mut retry: Retry) -> Result<Arc<Metadata>> {
         let topics: Vec<Arc<str>> = self.shared().topics.iter().cloned().collect();
         let request = request(&topics);
-        let mut retry = self.retry();
         let answer = loop {
             let sent = async {
                 let response = self.any_connection().await?.send(&request).await?;

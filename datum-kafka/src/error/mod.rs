@@ -59,6 +59,13 @@ impl KafkaError {
         }
     }
 
+    /// Whether somebody answered at every address, and said that nobody listens there.
+    pub fn is_refused(&self) -> bool {
+        let KafkaErrorKind::Dial(error) = self.kind() else { return false };
+        let refused = |attempt: &datum_net::Attempt| attempt.error.kind() == io::ErrorKind::ConnectionRefused;
+        !error.attempts().is_empty() && error.attempts().iter().all(refused)
+    }
+
     /// Whether the connection it happened on is gone.
     pub fn is_connection(&self) -> bool {
         matches!(

@@ -18,7 +18,7 @@ use super::{
     sender::{Command, Sender},
 };
 use crate::{
-    KafkaError, TopicPartition,
+    TopicPartition,
     cluster::Cluster,
     error::Result,
     settings::{Acks, ProducerSettings},
@@ -285,10 +285,6 @@ impl Shared {
     pub(super) fn note_failure(&self, why: Failure) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert(why);
-    }
-
-    pub(super) fn note_identity(&self, error: &KafkaError) {
-        tracing::debug!(%error, transactional = self.settings.transactional_id.is_some(), "no identity");
     }
 }
 

@@ -10,6 +10,11 @@ use crate::{
     wire::ErrorCode,
 };
 
+/// What the cluster's refusal says.
+pub(super) fn refused(code: ErrorCode) -> KafkaError {
+    KafkaError::broker(code, InitProducerIdRequest::NAME, Subject::Cluster)
+}
+
 /// A fresh producer id from any broker.
 pub(super) async fn idempotent(cluster: &Cluster) -> Result<ProducerIdentity> {
     let request = InitProducerIdRequest::default()
@@ -25,8 +30,7 @@ pub(super) async fn idempotent(cluster: &Cluster) -> Result<ProducerIdentity> {
                 return Ok(ProducerIdentity { id: answer.producer_id.0, epoch: answer.producer_epoch });
             }
             code => {
-                let error = KafkaError::broker(code, InitProducerIdRequest::NAME, Subject::Cluster);
-                retry.wait(error).await?;
+                retry.wait(refused(code)).await?;
             }
         }
     }

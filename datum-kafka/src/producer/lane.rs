@@ -117,6 +117,9 @@ pub enum Failure {
         "a batch before it was lost, and this one cannot be repeated without the risk of writing it twice"
     )]
     Disordered,
+    /// The cluster refuses to give the producer an id, with which it would number its batches; nothing of it was sent.
+    #[error("the cluster gave the producer no id ({0})")]
+    Identity(ErrorCode),
     /// Its transaction was aborted before it was sent.
     #[error("its transaction was aborted")]
     Aborted,

@@ -145,6 +145,15 @@ pub enum SendFault {
     Closed,
 }
 
+impl From<Failure> for SendFault {
+    fn from(why: Failure) -> Self {
+        match why {
+            Failure::Identity(code) => Self::Identity(super::identity::refused(code)),
+            why => Self::Failed(why),
+        }
+    }
+}
+
 /// What becomes of one record: a future that is ready when its batch is written or given up. Dropping it recalls nothing.
 #[derive(Debug)]
 pub struct Delivery {
@@ -161,7 +170,7 @@ impl Future for Delivery {
         Poll::Ready(match answer {
             Ok(Ok(offset)) => Ok(Delivered { partition: self.partition.clone(), offset }),
             Ok(Err((why, possibly_written))) => {
-                Err(SendError { subject: subject(), why: SendFault::Failed(why), possibly_written })
+                Err(SendError { subject: subject(), why: why.into(), possibly_written })
             }
             Err(_) => Err(SendError { subject: subject(), why: SendFault::Closed, possibly_written: true }),
         })

@@ -21,8 +21,9 @@ use super::{
     ticket::Tickets,
 };
 use crate::{
-    TopicPartition,
+    KafkaError, TopicPartition,
     cluster::Cluster,
+    wire::ErrorCode,
     wire::batch::{BatchBuilder, BatchDecoder, BatchHeader, BatchSet, NewHeader, NewRecord, Seal},
 };
 
@@ -49,8 +50,8 @@ pub(super) struct Sender {
     brokers: HashMap<i32, Line>,
     done: mpsc::UnboundedReceiver<Done>,
     report: mpsc::UnboundedSender<Done>,
-    identities: mpsc::UnboundedReceiver<Option<ProducerIdentity>>,
-    tell_identity: mpsc::UnboundedSender<Option<ProducerIdentity>>,
+    identities: mpsc::UnboundedReceiver<Result<ProducerIdentity, KafkaError>>,
+    tell_identity: mpsc::UnboundedSender<Result<ProducerIdentity, KafkaError>>,
     compressor: Compressor,
     refreshing: bool,
     refreshed: mpsc::UnboundedReceiver<()>,
@@ -106,6 +107,7 @@ impl Sender {
         let mut metadata = self.cluster.watch_metadata();
         let mut open = true;
         if self.numbered() && !self.transactional() {
+            // Before the first record needs it.
             self.ask_identity();
         }
         loop {
@@ -121,8 +123,9 @@ impl Sender {
                 Some(identity) = self.identities.recv() => {
                     self.asking = false;
                     match identity {
-                        Some(identity) => self.adopt(identity),
-                        None => self.ask_identity(),
+                        Ok(identity) => self.adopt(identity),
+                        Err(error) if error.is_retriable() => self.ask_identity(),
+                        Err(error) => self.refused_identity(&error),
                     }
                 }
                 command = self.commands.recv(), if open => match command {
@@ -169,6 +172,12 @@ impl Sender {
                 self.carry_out(Some(tp), effects);
             }
         }
+        if self.numbered()
+            && !self.transactional()
+            && self.lanes.values().any(|lane| !lane.is_idle() && lane.needs_identity())
+        {
+            self.ask_identity();
+        }
         self.dispatch(now);
         // A lane without work is forgotten once its number series would start anew anyway.
         if self.transactional() && self.lanes.len() > 1_000 {
@@ -192,7 +201,7 @@ impl Sender {
                     self.lane(&tp).push(id, records, deadline);
                 }
                 Err((permits, tickets)) => {
-                    tickets.failed(Failure::Refused(crate::wire::ErrorCode::InvalidRecord), false);
+                    tickets.failed(Failure::Refused(ErrorCode::InvalidRecord), false);
                     self.release(id, permits);
                 }
             }
@@ -426,16 +435,27 @@ impl Sender {
             return;
         }
         let (cluster, tell) = (self.cluster.clone(), self.tell_identity.clone());
-        let shared = self.shared.clone();
         tokio::spawn(async move {
             let identity = super::identity::idempotent(&cluster).await;
-            if let Err(error) = &identity {
+            if let Err(error) = &identity
+                && error.is_retriable()
+            {
                 tracing::warn!(%error, "no producer id yet");
-                shared.note_identity(error);
                 tokio::time::sleep(cluster.settings().retry_backoff.max).await;
             }
-            let _ = tell.send(identity.ok());
+            let _ = tell.send(identity);
         });
+    }
+
+    /// The cluster refuses for good: what waits for an identity fails now. What is sent later asks again.
+    fn refused_identity(&mut self, error: &KafkaError) {
+        let code = error.code().unwrap_or(ErrorCode::UnsupportedVersion);
+        let mut effects = Vec::new();
+        for lane in self.lanes.values_mut().filter(|lane| lane.needs_identity()) {
+            effects.extend(lane.drop_waiting(Failure::Identity(code)));
+        }
+        tracing::error!(%error, batches = effects.len(), "the producer gets no id; what waits for it fails");
+        self.carry_out(None, effects);
     }
 
     fn refresh(&mut self) {

@@ -19,6 +19,10 @@ pub struct ClientSettings {
     pub client_id: Arc<str>,
     /// How long one connection attempt to one address may take. Default 10 s, as Kafka's.
     pub connect_timeout: Duration,
+    /// How long the first contact goes on when every bootstrap address *refuses* the connection, so that nobody listens there. Default 5 s:
+    /// long enough for a broker that is just starting, short enough for a wrong port to be noticed. Addresses that are silent
+    /// are tried for `request_timeout`, and so is everything once the first contact was made.
+    pub first_contact_timeout: Duration,
     /// How long a request may take before its connection is closed and everything in flight on it fails. Requests that wait on
     /// purpose (a long-polling fetch, a join) get their own waiting time on top. Default 30 s, as Kafka's; shorter finds
     /// dead brokers sooner and gives up on slow ones.
@@ -50,6 +54,7 @@ impl ClientSettings {
             bootstrap: bootstrap.into(),
             client_id: "datum".into(),
             connect_timeout: Duration::from_secs(10),
+            first_contact_timeout: Duration::from_secs(5),
             request_timeout: Duration::from_secs(30),
             retry_backoff: BackoffPolicy::REQUEST,
             reconnect_backoff: BackoffPolicy::RECONNECT,
@@ -69,6 +74,12 @@ impl ClientSettings {
     /// Sets [`connect_timeout`](Self#structfield.connect_timeout).
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
+        self
+    }
+
+    /// Sets [`first_contact_timeout`](Self#structfield.first_contact_timeout).
+    pub fn first_contact_timeout(mut self, limit: Duration) -> Self {
+        self.first_contact_timeout = limit;
         self
     }
 
@@ -121,6 +132,7 @@ impl ClientSettings {
     pub fn validate(&self) -> Result<AddressList, SettingsError> {
         id("client_id", &self.client_id)?;
         duration("connect_timeout", self.connect_timeout)?;
+        duration("first_contact_timeout", self.first_contact_timeout)?;
         duration("request_timeout", self.request_timeout)?;
         duration("metadata_max_age", self.metadata_max_age)?;
         duration("unknown_topic_grace", self.unknown_topic_grace)?;
