@@ -46,6 +46,16 @@ impl Cluster {
     /// # Cancel safety
     /// Safe.
     pub async fn coordinator(&self, kind: CoordinatorKind, key: &Arc<str>) -> Result<Connection> {
+        self.coordinator_for(kind, key, Purpose::Coordinator).await
+    }
+
+    /// As [`coordinator`](Self::coordinator), over one or the other connection to it.
+    pub(crate) async fn coordinator_for(
+        &self,
+        kind: CoordinatorKind,
+        key: &Arc<str>,
+        purpose: Purpose,
+    ) -> Result<Connection> {
         let mut retry = self.retry();
         loop {
             let found = async {
@@ -54,7 +64,7 @@ impl Cluster {
                     Some(broker) => broker,
                     None => self.find_coordinator(kind, key).await?,
                 };
-                self.connection(broker, Purpose::Coordinator).await
+                self.connection(broker, purpose).await
             };
             match found.await {
                 Ok(connection) => return Ok(connection),

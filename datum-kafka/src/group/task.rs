@@ -21,7 +21,7 @@ use super::{
     },
 };
 use crate::{
-    cluster::{Cluster, CoordinatorKind},
+    cluster::{Cluster, CoordinatorKind, Purpose},
     connection::Connection,
     error::Result,
     wire::ErrorCode,
@@ -36,6 +36,8 @@ pub(super) struct Task {
     standing: watch::Sender<Standing>,
     group: Arc<str>,
     connection: Option<Connection>,
+    /// The JoinGroup that the coordinator may be holding back, and with it every answer on its connection.
+    joining: Option<CallId>,
     answers: FuturesUnordered<Pin<Box<dyn Future<Output = Heard> + Send>>>,
     /// Commits that wait for a generation to be sent in, or for the one before them.
     waiting: VecDeque<Commit>,
@@ -86,6 +88,7 @@ impl Task {
             standing,
             group,
             connection: None,
+            joining: None,
             answers: FuturesUnordered::new(),
             waiting: VecDeque::new(),
             committing: None,
@@ -166,7 +169,10 @@ impl Task {
                 tracing::debug!(group = %self.group, %error, "no coordinator yet");
                 self.machine.answered(now(), call, calls::failed(&error));
             }
-            Heard::Answer(call, response) => self.machine.answered(now(), call, response),
+            Heard::Answer(call, response) => {
+                self.joining = self.joining.filter(|joining| *joining != call);
+                self.machine.answered(now(), call, response);
+            }
             Heard::Commit(answer) => self.committed(answer),
             Heard::Topics(known) => {
                 if let Err(error) = known {
@@ -207,6 +213,12 @@ impl Task {
                 }
             }));
         }
+        if self.joining.is_some() && matches!(request, Request::Leave { .. }) {
+            return self.leave_aside(call, request, limit);
+        }
+        if matches!(request, Request::Join { .. }) {
+            self.joining = Some(call);
+        }
         let answer = match self.connection.clone() {
             Some(connection) => start(&connection, self.machine.config().clone(), request).await,
             None => Err(Response::Trouble(Trouble::Unreachable)),
@@ -215,6 +227,23 @@ impl Task {
         self.answers.push(Box::pin(async move {
             let response = timeout(limit, answer).await;
             let gone = Response::Trouble(Trouble::Unreachable);
+            Heard::Answer(call, response.unwrap_or(gone))
+        }));
+    }
+
+    /// Says goodbye over the other connection to the coordinator. It answers the requests of one connection in order, and a join that is held
+    /// back is answered when all members have joined again: minutes, if one of them drains.
+    fn leave_aside(&mut self, call: CallId, request: Request, limit: std::time::Duration) {
+        let (cluster, group, config) =
+            (self.cluster.clone(), self.group.clone(), self.machine.config().clone());
+        self.answers.push(Box::pin(async move {
+            let said = async {
+                let found = cluster.coordinator_for(CoordinatorKind::Group, &group, Purpose::Data).await;
+                let connection = found.map_err(|error| calls::failed(&error))?;
+                Ok::<_, Response>(start(&connection, config, request).await?.await)
+            };
+            let gone = Response::Trouble(Trouble::Unreachable);
+            let response = timeout(limit, said).await.map(|said| said.unwrap_or_else(|trouble| trouble));
             Heard::Answer(call, response.unwrap_or(gone))
         }));
     }
