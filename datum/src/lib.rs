@@ -59,7 +59,10 @@ pub mod prelude {
     #[cfg(feature = "kafka")]
     pub use datum_kafka::producer::ProducerRecord;
     #[cfg(feature = "kafka")]
-    pub use datum_kafka::stages::{Committable, KafkaSinks, KafkaSources, KafkaTransactionalSinks};
+    pub use datum_kafka::stages::{
+        Committable, CommittableOps, Committer, CommitterSettings, KafkaSinks, KafkaSources,
+        KafkaTransactionalSinks,
+    };
     #[cfg(feature = "kafka")]
     pub use datum_kafka::{ConsumerSettings, KafkaError, ProducerSettings};
     #[cfg(feature = "window")]

@@ -1,7 +1,8 @@
 //! `Source::kafka`: the records of a group member's partitions, each with its acknowledgement.
 //!
 //! What is acknowledged ([`CommittableRecord::ack`]) is committed in the background, in any order and never past a record that is not
-//! acknowledged. So a stream that acknowledges each record when its effect is safe processes every record at least once.
+//! acknowledged. So a stream that acknowledges each record when its effect is safe processes every record at least once. What a stream leaves
+//! out has to be acknowledged, too; [`CommittableOps`](super::CommittableOps) has operators that do.
 //!
 //! # Rebalances
 //! They are served beside the stream, also while it is busy. Records of a partition that is taken away stop at once; those already emitted
@@ -100,6 +101,18 @@ impl<T> Committable<T> {
         Committable { value: f(self.value), batch: self.batch, position: self.position, ack: self.ack }
     }
 
+    /// The same record with another value; or none, if `f` leaves it out: then it is acknowledged, since nothing remains to be done for it.
+    pub fn filter_map<U>(self, f: impl FnOnce(T) -> Option<U>) -> Option<Committable<U>> {
+        let Self { value, batch, position, ack } = self;
+        match f(value) {
+            Some(value) => Some(Committable { value, batch, position, ack }),
+            None => {
+                ack.ack();
+                None
+            }
+        }
+    }
+
     /// The record it came from, with key, timestamp, offset and headers.
     ///
     /// # Panics
@@ -144,6 +157,11 @@ impl Payload for CommittableRecord {
 
     fn with<T: Send + 'static>(self, value: T) -> Committable<T> {
         self.map(|_| value)
+    }
+
+    /// It is done: nothing will be made of it.
+    fn left_out(self) {
+        self.ack();
     }
 }
 
