@@ -131,10 +131,12 @@ where
         &mut self,
         _: RecordPosition,
         record: &Record<'_>,
-        then: impl for<'a> FnOnce(Content<(&'a Q, &'a R::Owned)>) -> U,
+        mut then: impl for<'a> FnMut(Content<(&'a Q, &'a R::Owned)>) -> U,
     ) -> Result<U, Undecodable> {
-        let content = match self.reader.read_owned(record.value().unwrap_or_default()) {
-            Ok(Some(value)) => return Ok(then(Content::Record(((self.key)(&value), &value)))),
+        let key = &self.key;
+        let bytes = record.value().unwrap_or_default();
+        let content = match self.reader.lend(bytes, |value| then(Content::Record((key(value), value)))) {
+            Ok(Some(answer)) => return Ok(answer),
             Ok(None) => Content::Filtered,
             Err(error) => match self.undecodable {
                 OnUndecodable::Fail => return Err(error),

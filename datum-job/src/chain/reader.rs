@@ -36,11 +36,15 @@ pub trait OwnedRecords: ReadRecord {
     /// What a record becomes.
     type Owned: Send + 'static;
 
-    /// Reads `bytes`; `None` if the record is not wanted.
+    /// Reads `bytes` and lends the value to `then`, without moving it on the way. `None` if the record is not wanted.
     ///
     /// # Errors
     /// The record cannot be decoded. The reader is as good as before.
-    fn read_owned(&mut self, bytes: &[u8]) -> Result<Option<Self::Owned>, Undecodable>;
+    fn lend<U>(
+        &mut self,
+        bytes: &[u8],
+        then: impl FnOnce(&Self::Owned) -> U,
+    ) -> Result<Option<U>, Undecodable>;
 }
 
 impl<R, V> OwnedRecords for R
@@ -51,8 +55,8 @@ where
     type Owned = V;
 
     #[inline]
-    fn read_owned(&mut self, bytes: &[u8]) -> Result<Option<V>, Undecodable> {
-        self.read(bytes, |value| value)
+    fn lend<U>(&mut self, bytes: &[u8], then: impl FnOnce(&V) -> U) -> Result<Option<U>, Undecodable> {
+        self.read(bytes, |value| then(&value))
     }
 }
 

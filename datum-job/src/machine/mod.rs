@@ -18,12 +18,17 @@
 //!
 //! Time is passed in as milliseconds since the epoch; a clock that steps back only delays.
 
+mod closing;
+mod counters;
 mod cut;
+mod error;
 mod horizon;
 mod partition;
 mod quiet;
 
+pub use counters::{Counters, Fate};
 pub use cut::{Closed, Cut, Reason, Side, SideKind, Without};
+pub use error::MachineError;
 pub use quiet::Observation;
 
 use datum_window::{Millis, RecordPosition, Watermark, Window};
@@ -31,7 +36,7 @@ use datum_window::{Millis, RecordPosition, Watermark, Window};
 use crate::restore::{self, Start};
 use crate::settings::{JobSettings, Mode};
 use crate::stored::{Stored, TopicId};
-use partition::{Partition, Progress};
+use partition::Partition;
 
 /// What the windows hold. The machine decides which records belong to which window and when it closes; the payload
 /// keeps them.
@@ -60,58 +65,6 @@ pub enum Content<I> {
     Undecodable,
     /// It could not be decoded and is only counted.
     Skipped,
-}
-
-/// What the machine did with a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is in its window.
-    Accepted,
-    /// Not wanted; it moved its partition's watermark.
-    Filtered,
-    /// Its window had closed for it.
-    Late,
-    /// It could not be decoded.
-    Undecodable,
-    /// Its event time lies too far ahead; it moved no watermark.
-    Ahead,
-    /// It lies at or past the end set by [`Machine::stop_at_end`]: not looked at.
-    PastEnd,
-}
-
-/// How many records met each fate since the start. What a replay reads again is not counted again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// In their windows.
-    pub accepted: u64,
-    /// Not wanted.
-    pub filtered: u64,
-    /// Late.
-    pub late: u64,
-    /// Could not be decoded.
-    pub undecodable: u64,
-    /// Too far ahead.
-    pub ahead: u64,
-    /// Read again after the start.
-    pub replayed: u64,
-}
-
-impl Counters {
-    /// How many records were read, each once.
-    #[must_use]
-    pub const fn records(&self) -> u64 {
-        self.accepted + self.filtered + self.late + self.undecodable + self.ahead
-    }
-
-    /// Adds what another machine has counted.
-    pub fn add(&mut self, other: Self) {
-        self.accepted += other.accepted;
-        self.filtered += other.filtered;
-        self.late += other.late;
-        self.undecodable += other.undecodable;
-        self.ahead += other.ahead;
-        self.replayed += other.replayed;
-    }
 }
 
 /// Where a partition ends for [`Machine::stop_at_end`].
@@ -378,129 +331,6 @@ impl<P: Payload> Machine<P> {
         Ok(())
     }
 
-    /// Whether `partition` holds no window open at `now`.
-    fn out(&self, partition: &Partition, now: Millis) -> bool {
-        if partition.end.is_some() {
-            return partition.empty_at_start && partition.watermark == Watermark::NONE;
-        }
-        self.settings
-            .idle_timeout
-            .is_some_and(|timeout| partition.quiet.idle(timeout, self.settings.idle_fresh, now))
-    }
-
-    /// Closes every window whose end plus grace the *present* minimum of the watermarks has reached. The minimum may have
-    /// fallen since the last call; what is published stays published. With every partition idle nothing closes.
-    pub fn close(&mut self, now: Millis) {
-        if self.open.is_empty() {
-            return;
-        }
-        let Some(minimum) = self.partitions.iter().filter(|p| !self.out(p, now)).map(|p| p.watermark).min()
-        else {
-            return;
-        };
-        let without: Vec<Without> = self
-            .partitions
-            .iter()
-            .filter(|p| self.out(p, now))
-            .map(|p| Without {
-                partition: p.number,
-                high_watermark: p.quiet.last().map_or(p.position, |seen| seen.high_watermark),
-            })
-            .collect();
-        let windows = self.settings.windows;
-        self.close_while(&without, now, false, |window| minimum.reached(windows.closes_at(window)));
-    }
-
-    /// Publishes open windows before their time, by their end, except those that end after the clock. What comes for
-    /// them later is late.
-    pub fn flush(&mut self, now: Millis) {
-        let without: Vec<Without> = self
-            .partitions
-            .iter()
-            .map(|p| Without { partition: p.number, high_watermark: p.position })
-            .collect();
-        self.close_while(&without, now, true, |window| window.end <= now);
-    }
-
-    fn close_while(&mut self, without: &[Without], at: Millis, flushed: bool, ripe: impl Fn(Window) -> bool) {
-        let count = self.open.iter().take_while(|w| ripe(**w)).count();
-        for window in self.open.drain(..count) {
-            self.published.advance(self.settings.windows.closes_at(window));
-            for partition in &mut self.partitions {
-                partition.release(window);
-            }
-            let panes = self.payload.close(window);
-            self.closed.push(Closed { window, panes, at, flushed, without: without.to_vec() });
-        }
-    }
-
-    /// Asks for an end: [`due`](Self::due) answers [`Reason::Stop`] until a cut is made for it.
-    pub fn stop(&mut self) {
-        self.stopping = true;
-    }
-
-    /// Whether a transaction should begin now, and why.
-    #[must_use]
-    pub fn due(&self, now: Millis) -> Option<Reason> {
-        if self.unstarted {
-            Some(Reason::Start)
-        } else if self.stopping {
-            Some(Reason::Stop)
-        } else if !self.closed.is_empty() {
-            Some(Reason::Close)
-        } else if self.sides.len() >= self.settings.side_bound {
-            Some(Reason::Sides)
-        } else {
-            let waited = now.saturating_sub(self.last_cut) >= self.settings.commit_interval;
-            (self.moved && waited).then_some(Reason::Interval)
-        }
-    }
-
-    /// When [`due`](Self::due) may answer otherwise without further input.
-    #[must_use]
-    pub fn deadline(&self) -> Option<Millis> {
-        self.moved.then(|| self.last_cut.saturating_add(self.settings.commit_interval))
-    }
-
-    /// Takes what is to be committed: everything that closed or left since the last cut, and the state of every partition
-    /// whose state changed.
-    pub fn cut(&mut self, reason: Reason, now: Millis) -> Cut<P::Closed, P::Side> {
-        self.unstarted = false;
-        self.moved = false;
-        self.last_cut = now;
-        let mut changed: Vec<(u32, Progress)> = self
-            .partitions
-            .iter_mut()
-            .filter_map(|p| p.take_changed().map(|progress| (p.number, progress)))
-            .collect();
-        if changed.is_empty() {
-            // E travels with an offset: one partition carries it though nothing of its own changed.
-            changed.extend(self.partitions.first().map(|p| (p.number, p.progress())));
-        }
-        Cut {
-            reason,
-            closed: std::mem::take(&mut self.closed),
-            sides: std::mem::take(&mut self.sides),
-            offsets: changed.into_iter().map(|(p, progress)| (p, self.stored(progress))).collect(),
-            published: self.published,
-            at: now,
-        }
-    }
-
-    fn stored(&self, progress: Progress) -> Stored {
-        Stored {
-            low: progress.low,
-            position: progress.position,
-            watermark: progress.watermark,
-            published: self.published,
-            steps: progress.steps,
-            partitions: self.count,
-            mode: self.settings.mode,
-            topic: self.topic,
-            hash: self.settings.hash,
-        }
-    }
-
     /// Whether more may be read: the start is being committed, and output that waits for a commit is within its bound.
     #[must_use]
     pub fn wants_input(&self) -> bool {
@@ -621,50 +451,3 @@ pub struct Lag {
 
 /// Input stops when this many closed windows wait for a commit.
 const MAX_WAITING_WINDOWS: usize = 1_024;
-
-/// Why the machine cannot go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MachineError {
-    /// A partition that was never added.
-    #[error("partition {partition} is not one of this job's; add it first")]
-    UnknownPartition {
-        /// The partition.
-        partition: u32,
-    },
-    /// A record below the position.
-    #[error(
-        "partition {} offset {} comes after offset {position} was expected; records must come in offset order",
-        at.partition, at.offset
-    )]
-    OutOfOrder {
-        /// The record.
-        at: RecordPosition,
-        /// The position.
-        position: i64,
-    },
-    /// The log begins after the position.
-    #[error(
-        "partition {partition}: offset {position} is to be read next, the log begins at {log_start}; join the group again \
-         and restore"
-    )]
-    BelowLogStart {
-        /// The partition.
-        partition: u32,
-        /// The position.
-        position: i64,
-        /// The log's first offset.
-        log_start: i64,
-    },
-    /// The topic has grown under a co-partitioned job.
-    #[error(
-        "partition {partition} has appeared in a topic of {count}; keys have moved, so a co-partitioned job ends: let it \
-         drain the old topic with --stop-at-end --flush and start on a new one"
-    )]
-    CountChanged {
-        /// The new partition.
-        partition: u32,
-        /// How many there were.
-        count: u32,
-    },
-}

@@ -22,8 +22,8 @@ pub trait JobLogic: Send + 'static {
     /// Makes what makes empty windows, at each start.
     fn payloads(&self) -> impl FnMut() -> Self::Payload + Send + 'static;
 
-    /// Reads one record and lends what it is to `then`: so an input may borrow from the record, or from a value that lives no
-    /// longer than the call. Called for every record, in offset order per partition, and again for what is replayed after
+    /// Reads one record, lends what it is to `then`, once, and returns its answer: so an input may borrow from the record, or
+    /// from a value that lives no longer than the call, and nothing is moved on the way. Called for every record, in offset order per partition, and again for what is replayed after
     /// a restart: it must give the same answer each time.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ pub trait JobLogic: Send + 'static {
         &mut self,
         at: RecordPosition,
         record: &Record<'_>,
-        then: impl for<'a> FnOnce(Content<<Self::Payload as Payload>::Input<'a>>) -> U,
+        then: impl for<'a> FnMut(Content<<Self::Payload as Payload>::Input<'a>>) -> U,
     ) -> Result<U, Self::Error>;
 
     /// The bytes of the group key, as the producers of the input hash them: checked in co-partitioned mode, where every

@@ -165,22 +165,36 @@ impl<L: JobLogic> Unit<L> {
         let current = self.reading.iter().any(|r| r.handle == *batch.handle());
         let Some(machine) = self.driver.machine_mut().filter(|_| current) else { return Ok(()) };
         let checked = self.only.map(|_| i32::try_from(machine.partition_count()).unwrap_or(i32::MAX));
+        // Errors leave the loop beside its answer, which stays in registers that way.
+        let mut failed = None;
         for record in batch.records() {
             let at = RecordPosition::new(number, record.offset(), record.timestamp());
             let read = logic.read(at, &record, |content| {
-                if let (Some(count), Content::Record(input)) = (checked, &content) {
-                    check_key(L::key_bytes(input), count, tp, at.offset)?;
+                if let (Some(count), Content::Record(input)) = (checked, &content)
+                    && let Err(error) = check_key(L::key_bytes(input), count, tp, at.offset)
+                {
+                    failed = Some(error);
+                    return None;
                 }
-                machine.apply(at, content, now, || L::side(&record)).map_err(JobError::Machine)
+                match machine.apply(at, content, now, || L::side(&record)) {
+                    Ok(fate) => Some(fate),
+                    Err(error) => {
+                        failed = Some(JobError::Machine(error));
+                        None
+                    }
+                }
             });
-            let fate = read.map_err(|source| JobError::Unreadable {
-                topic: tp.topic.to_string(),
-                at,
-                source: source.into(),
-            })??;
-            if fate == Fate::PastEnd {
-                break;
+            match read {
+                Ok(Some(Fate::PastEnd) | None) => break,
+                Ok(Some(_)) => {}
+                Err(source) => {
+                    let (topic, source) = (tp.topic.to_string(), source.into());
+                    return Err(JobError::Unreadable { topic, at, source });
+                }
             }
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
         machine.advance_to(number, batch.next_offset()).map_err(JobError::Machine)?;
         machine.close(now);

@@ -298,7 +298,7 @@ impl JobLogic for Sums {
         &mut self,
         _: RecordPosition,
         record: &Record<'_>,
-        then: impl for<'a> FnOnce(Content<(&'a str, i64)>) -> U,
+        mut then: impl for<'a> FnMut(Content<(&'a str, i64)>) -> U,
     ) -> Result<U, Self::Error> {
         let parsed = record
             .value()

@@ -1,5 +1,9 @@
 //! The loop: group events, answers, batches, time.
 
+mod growth;
+mod ownership;
+mod tasks;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -7,28 +11,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datum_core::clock::Clock;
-use datum_kafka::admin::Admin;
 use datum_kafka::cluster::Cluster;
 use datum_kafka::consumer::{Consumer, RecordsBatch};
-use datum_kafka::group::membership::{Assigned, MembershipConfig};
-use datum_kafka::group::{CommitOffset, Group, GroupError, GroupEvent, GroupEvents, GroupIdentity, Offsets};
-use datum_kafka::producer::{Producer, ProducerRecord};
+use datum_kafka::group::{Group, GroupEvent, GroupEvents};
+use datum_kafka::producer::Producer;
 use datum_kafka::{Isolation, KafkaError, KafkaErrorKind, OffsetReset, TopicPartition};
 use datum_window::Millis;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::facts::{self, GROUP_HEADER, PARTITION_HEADER, Question, partition};
 use super::gauges::Gauges;
 use super::group::JobAssignor;
-use super::requests::{self, Finished, Outcome};
+use super::requests::{Finished, Outcome};
 use super::unit::Unit;
-use super::{JobError, JobLogic, JobObserver, JobReport, LogicCut, Progress, RunSettings};
+use super::{JobError, JobLogic, JobObserver, JobReport, Progress, RunSettings};
 use crate::machine::MachineError;
-use crate::protocol::assignment::Broken;
-use crate::protocol::{
-    Answer, AssignmentError, Delivery, DriverSettings, Ended, Lost, Next, Request, Role, Ticket,
-};
+use crate::protocol::{Answer, Delivery, DriverSettings, Ended, Lost, Next, Request, Ticket};
 use crate::settings::{JobSettings, Mode};
 
 /// How often fetch answers are looked at when nothing else happens.
@@ -99,7 +97,7 @@ impl<L: JobLogic> Work<L> {
             Delivery::AtLeastOnce => Some(Arc::new(Producer::connect(run.output.clone()).await?)),
         };
         let assignor = JobAssignor::new(topic.clone(), job.mode, job.hash);
-        let (group, events) = Group::join(cluster.clone(), membership(&run, &topic, &assignor));
+        let (group, events) = Group::join(cluster.clone(), ownership::membership(&run, &topic, &assignor));
         let gauges = Gauges::new(&run.group(), &topic);
         let driver =
             DriverSettings { delivery: run.delivery, ending: run.ending, ..DriverSettings::new(job) };
@@ -225,135 +223,6 @@ impl<L: JobLogic> Work<L> {
         Ok(None)
     }
 
-    fn request(&mut self, key: Key, ticket: Ticket, request: Request) {
-        let task = self.task(key, request);
-        self.tasks.push(Box::pin(async move {
-            let finished = Box::new(task.await);
-            Done::Request { key, ticket, request, finished }
-        }));
-    }
-
-    fn task(&mut self, key: Key, request: Request) -> Pin<Box<dyn Future<Output = Finished> + Send>> {
-        let answered = |outcome: Outcome| Finished { outcome, producer: None };
-        let now_stale = move || -> Pin<Box<dyn Future<Output = Finished> + Send>> {
-            Box::pin(async move { answered(Answer::StaleGeneration.into()) })
-        };
-        let limit = self.run.request_limit;
-        let observer = self.observer.clone();
-        let group = self.group.clone();
-        match request {
-            Request::InitProducer => {
-                let mut settings = self.run.output.clone().transaction_timeout(self.run.transaction_timeout);
-                settings.transactional_id = Some(self.transactional_id(key));
-                Box::pin(requests::init(settings))
-            }
-            Request::Facts => {
-                let question = self.question(key);
-                Box::pin(async move { answered(requests::ask(question, limit).await) })
-            }
-            Request::Confirm { generation } => {
-                Box::pin(async move { answered(requests::confirm(group, generation, limit).await) })
-            }
-            Request::Produce => {
-                let records = self.output(key);
-                match (self.take_producer(key), &self.plain) {
-                    (Some(producer), _) => Box::pin(requests::produce(producer, records, observer)),
-                    (None, Some(plain)) => {
-                        let plain = plain.clone();
-                        Box::pin(
-                            async move { answered(requests::produce_plain(plain, records, observer).await) },
-                        )
-                    }
-                    (None, None) => no_producer(),
-                }
-            }
-            Request::CommitOffsets { generation } => {
-                let offsets = self.offsets(key);
-                if self.run.delivery == Delivery::AtLeastOnce {
-                    return Box::pin(async move {
-                        answered(requests::commit_plain(group, offsets, limit, observer).await)
-                    });
-                }
-                let Some(identity) = self.identity(generation) else { return now_stale() };
-                match self.take_producer(key) {
-                    Some(producer) => {
-                        Box::pin(requests::commit_offsets(producer, offsets, group, identity, observer))
-                    }
-                    None => no_producer(),
-                }
-            }
-            Request::EndTransaction => match self.take_producer(key) {
-                Some(producer) => Box::pin(requests::end(producer, observer)),
-                None => no_producer(),
-            },
-        }
-    }
-
-    fn take_producer(&mut self, key: Key) -> Option<datum_kafka::transaction::TransactionalProducer> {
-        self.units.get_mut(&key).and_then(|unit| unit.producer.take())
-    }
-
-    /// Who this member is, if it is in that generation.
-    fn identity(&self, generation: i32) -> Option<GroupIdentity> {
-        self.group.identity().filter(|identity| identity.generation == generation)
-    }
-
-    /// `{group}`, or `{group}/{topic}/{partition}` when co-partitioned.
-    fn transactional_id(&self, key: Key) -> Arc<str> {
-        let group = self.run.group();
-        match key {
-            None => group,
-            Some(partition) => format!("{group}/{}/{partition}", self.topic).into(),
-        }
-    }
-
-    fn question(&self, key: Key) -> Question {
-        Question {
-            cluster: self.cluster.clone(),
-            group: self.run.group(),
-            topic: self.topic.clone(),
-            only: key,
-            input: self.run.input.clone(),
-            output: self.run.output.client.clone(),
-            output_topics: self.run.output_topics.clone(),
-            reset: self.run.reset,
-        }
-    }
-
-    fn cut(&self, key: Key) -> Option<&LogicCut<L>> {
-        self.units.get(&key)?.driver.cut()
-    }
-
-    fn output(&mut self, key: Key) -> Vec<ProducerRecord> {
-        let mut records = Vec::new();
-        // The cut is the driver's until it is committed, so that it can be written again.
-        if let Some(cut) = self.units.get(&key).and_then(|unit| unit.driver.cut()) {
-            self.logic.write(cut, &mut records);
-        }
-        self.report.output += u64::try_from(records.len()).unwrap_or(0);
-        let group = self.run.group();
-        for record in &mut records {
-            let name = |bytes: &'static [u8]| bytes::Bytes::from_static(bytes);
-            record.headers.push((name(GROUP_HEADER), Some(group.as_bytes().to_vec().into())));
-            if let Some(partition) = key {
-                record.headers.push((name(PARTITION_HEADER), Some(partition.to_string().into())));
-            }
-        }
-        records
-    }
-
-    fn offsets(&self, key: Key) -> Offsets {
-        let Some(cut) = self.cut(key) else { return Offsets::new() };
-        let stored = cut.offsets.iter();
-        stored
-            .map(|(number, state)| {
-                let commit =
-                    CommitOffset { offset: state.low, leader_epoch: -1, metadata: state.to_text().into() };
-                (partition(&self.topic, *number), commit)
-            })
-            .collect()
-    }
-
     fn done(&mut self, done: Done) -> Result<(), JobError> {
         match done {
             Done::Request { key, ticket, request, finished } => {
@@ -418,76 +287,6 @@ impl<L: JobLogic> Work<L> {
             self.observer.started(unit.starts);
         }
         Ok(())
-    }
-
-    fn heard(&mut self, event: Option<GroupEvent>) -> Result<(), JobError> {
-        match event {
-            Some(GroupEvent::Assigned { assigned, .. }) => self.assigned(&assigned),
-            Some(GroupEvent::Revoke(revoke)) => {
-                // Nothing is in doubt that the next owner would not find: what is not committed is read again.
-                self.give_up(revoke.partitions.iter());
-                self.group.drained(revoke.drain);
-                Ok(())
-            }
-            Some(GroupEvent::Lost { partitions, reason }) => {
-                tracing::warn!(topic = %self.topic, %reason, "partitions were lost");
-                self.give_up(partitions.iter());
-                Ok(())
-            }
-            Some(GroupEvent::Failed(error)) => {
-                Err(self.assignor.take_refused().map_or_else(|| error.into(), Into::into))
-            }
-            // Only after a call to leave, which this loop does not make.
-            None | Some(_) => Ok(()),
-        }
-    }
-
-    fn assigned(&mut self, assigned: &Assigned) -> Result<(), JobError> {
-        let assignment = self.assignor.read(&assigned.user_data, &assigned.partitions, &[])?;
-        let keys: Vec<Key> = match (assignment.role, assignment.mode) {
-            (Role::Owner, Mode::Exclusive) => vec![None],
-            (Role::Owner, Mode::CoPartitioned) => assignment.partitions.iter().map(|p| Some(*p)).collect(),
-            _ => Vec::new(),
-        };
-        tracing::info!(topic = %self.topic, generation = assigned.generation, role = ?assignment.role, partitions = ?assignment.partitions, "assigned");
-        for (key, unit) in &mut self.units {
-            if !keys.contains(key) {
-                unit.driver.revoked();
-                unit.producer = None;
-            }
-        }
-        for key in &keys {
-            let unit = self.units.entry(*key).or_insert_with(|| {
-                let make = Box::new(self.logic.payloads());
-                Unit::new(*key, self.driver.clone(), make)
-            });
-            unit.rejoining = false;
-            unit.rejoin_at = None;
-            if self.stopping {
-                unit.driver.stop();
-            }
-            unit.driver.assigned(assigned.generation);
-        }
-        self.same_count(assignment.count)?;
-        self.assignor.owns_since((!keys.is_empty()).then_some(assigned.generation));
-        self.follow_all();
-        Ok(())
-    }
-
-    fn give_up<'a>(&mut self, partitions: impl Iterator<Item = &'a TopicPartition>) {
-        for tp in partitions {
-            let number = u32::try_from(tp.partition).ok();
-            for (key, unit) in &mut self.units {
-                if key.is_none() || *key == number {
-                    unit.driver.revoked();
-                    unit.producer = None;
-                }
-            }
-        }
-        if !self.units.values().any(|unit| unit.driver.generation().is_some()) {
-            self.assignor.owns_since(None);
-        }
-        self.follow_all();
     }
 
     fn follow_all(&mut self) {
@@ -567,73 +366,6 @@ impl<L: JobLogic> Work<L> {
         }
     }
 
-    fn counted(&mut self, count: u32) -> Result<(), JobError> {
-        self.same_count(count)?;
-        let Some(known) = self.known_count().filter(|known| *known < count) else { return Ok(()) };
-        let (cluster, topic) = (self.cluster.clone(), self.topic.clone());
-        self.tasks.push(Box::pin(async move {
-            Done::Grown(facts::log_starts(&cluster, &topic, known..count).await)
-        }));
-        Ok(())
-    }
-
-    /// How many partitions the topic had when the oldest of the machines started, growth it has followed included.
-    fn known_count(&self) -> Option<u32> {
-        self.units.values().filter_map(|unit| Some(unit.driver.machine()?.partition_count())).min()
-    }
-
-    /// A co-partitioned job ends when the topic has grown beyond what any of its machines started with: keys have moved.
-    fn same_count(&self, count: u32) -> Result<(), JobError> {
-        match self.known_count() {
-            Some(known) if self.driver.job.mode == Mode::CoPartitioned && known < count => {
-                Err(JobError::Machine(MachineError::CountChanged { partition: known, count: known }))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What this member alone cannot tell of an error that ends the job.
-    async fn explained(&mut self, error: JobError) -> JobError {
-        match error {
-            JobError::KeyNotCoPartitioned { .. } => self.explained_by_growth(error).await,
-            // The group has members already, and they are of another kind.
-            JobError::Group(GroupError::NoCommonAssignor { .. }) => {
-                let why = Broken::ForeignMembers;
-                AssignmentError::OwnershipBroken { why, members: self.members().await }.into()
-            }
-            JobError::Ownership(AssignmentError::OwnershipBroken { why, members }) if members.is_empty() => {
-                AssignmentError::OwnershipBroken { why, members: self.members().await }.into()
-            }
-            error => error,
-        }
-    }
-
-    /// The members of the group, as far as the cluster tells.
-    async fn members(&mut self) -> Vec<String> {
-        let (admin, group) = (Admin::new(self.cluster.clone()), self.run.group());
-        let asked =
-            tokio::time::timeout(self.run.request_limit, async move { admin.group_members(&group).await });
-        asked.await.ok().and_then(Result::ok).unwrap_or_default()
-    }
-
-    /// A key in a partition that is not its own is met before the growth that moved it, if metadata is older.
-    async fn explained_by_growth(&mut self, error: JobError) -> JobError {
-        let counted = tokio::time::timeout(self.run.request_limit, self.cluster.refresh()).await;
-        let count = counted.ok().and_then(Result::ok).and_then(|m| m.partition_count(&self.topic));
-        let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
-        self.same_count(count).err().unwrap_or(error)
-    }
-
-    fn grown(&mut self, starts: &[(u32, i64)]) -> Result<(), JobError> {
-        for (number, offset) in starts {
-            let tp = partition(&self.topic, *number);
-            for unit in self.units.values_mut() {
-                unit.grow(&tp, *number, *offset, &mut self.consumer).map_err(JobError::Machine)?;
-            }
-        }
-        Ok(())
-    }
-
     fn tell_progress(&self) -> Progress {
         let progress = self.progress();
         self.gauges.show(&progress);
@@ -698,23 +430,6 @@ impl<L: JobLogic> Work<L> {
         self.report.open_windows = progress.open_windows;
         Ok(self.report)
     }
-}
-
-fn membership(run: &RunSettings, topic: &Arc<str>, assignor: &JobAssignor) -> MembershipConfig {
-    let settings = &run.input.group;
-    let mut config = MembershipConfig::new(&*settings.group, [topic.clone()]);
-    config.instance_id = settings.instance_id.as_deref().map(str::to_owned);
-    config.assignors = vec![Arc::new(assignor.clone())];
-    config.session_timeout = settings.session_timeout;
-    config.rebalance_timeout = settings.rebalance_timeout;
-    config.heartbeat_interval = settings.heartbeat_interval;
-    config.drain_timeout = settings.drain_timeout;
-    config.seed = u64::from(std::process::id());
-    config
-}
-
-fn no_producer() -> Pin<Box<dyn Future<Output = Finished> + Send>> {
-    Box::pin(async { Finished { outcome: Answer::Refused(Lost::NotCommitted).into(), producer: None } })
 }
 
 fn earlier(a: Option<Millis>, b: Option<Millis>) -> Option<Millis> {

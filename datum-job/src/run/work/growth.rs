@@ -1,0 +1,81 @@
+//! A topic that grows, and errors that only the cluster's present state explains.
+
+use datum_kafka::admin::Admin;
+use datum_kafka::group::GroupError;
+
+use super::{Done, Work};
+use crate::machine::MachineError;
+use crate::protocol::AssignmentError;
+use crate::protocol::assignment::Broken;
+use crate::run::facts::{self, partition};
+use crate::run::{JobError, JobLogic};
+use crate::settings::Mode;
+
+impl<L: JobLogic> Work<L> {
+    pub(super) fn counted(&mut self, count: u32) -> Result<(), JobError> {
+        self.same_count(count)?;
+        let Some(known) = self.known_count().filter(|known| *known < count) else { return Ok(()) };
+        let (cluster, topic) = (self.cluster.clone(), self.topic.clone());
+        self.tasks.push(Box::pin(async move {
+            Done::Grown(facts::log_starts(&cluster, &topic, known..count).await)
+        }));
+        Ok(())
+    }
+
+    /// How many partitions the topic had when the oldest of the machines started, growth it has followed included.
+    fn known_count(&self) -> Option<u32> {
+        self.units.values().filter_map(|unit| Some(unit.driver.machine()?.partition_count())).min()
+    }
+
+    /// A co-partitioned job ends when the topic has grown beyond what any of its machines started with: keys have moved.
+    pub(super) fn same_count(&self, count: u32) -> Result<(), JobError> {
+        match self.known_count() {
+            Some(known) if self.driver.job.mode == Mode::CoPartitioned && known < count => {
+                Err(JobError::Machine(MachineError::CountChanged { partition: known, count: known }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What this member alone cannot tell of an error that ends the job.
+    pub(super) async fn explained(&mut self, error: JobError) -> JobError {
+        match error {
+            JobError::KeyNotCoPartitioned { .. } => self.explained_by_growth(error).await,
+            // The group has members already, and they are of another kind.
+            JobError::Group(GroupError::NoCommonAssignor { .. }) => {
+                let why = Broken::ForeignMembers;
+                AssignmentError::OwnershipBroken { why, members: self.members().await }.into()
+            }
+            JobError::Ownership(AssignmentError::OwnershipBroken { why, members }) if members.is_empty() => {
+                AssignmentError::OwnershipBroken { why, members: self.members().await }.into()
+            }
+            error => error,
+        }
+    }
+
+    /// The members of the group, as far as the cluster tells.
+    async fn members(&mut self) -> Vec<String> {
+        let (admin, group) = (Admin::new(self.cluster.clone()), self.run.group());
+        let asked =
+            tokio::time::timeout(self.run.request_limit, async move { admin.group_members(&group).await });
+        asked.await.ok().and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// A key in a partition that is not its own is met before the growth that moved it, if metadata is older.
+    async fn explained_by_growth(&mut self, error: JobError) -> JobError {
+        let counted = tokio::time::timeout(self.run.request_limit, self.cluster.refresh()).await;
+        let count = counted.ok().and_then(Result::ok).and_then(|m| m.partition_count(&self.topic));
+        let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
+        self.same_count(count).err().unwrap_or(error)
+    }
+
+    pub(super) fn grown(&mut self, starts: &[(u32, i64)]) -> Result<(), JobError> {
+        for (number, offset) in starts {
+            let tp = partition(&self.topic, *number);
+            for unit in self.units.values_mut() {
+                unit.grow(&tp, *number, *offset, &mut self.consumer).map_err(JobError::Machine)?;
+            }
+        }
+        Ok(())
+    }
+}
