@@ -6,7 +6,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use datum_broker::{Broker, BrokerHandle};
+use datum_broker::{Api, Broker, BrokerHandle};
 use datum_kafka::consumer::{Acknowledgement, Consumer, GroupConsumer};
 use datum_kafka::wire::batch::Codec;
 use datum_kafka::{ConsumerSettings, KafkaErrorKind, StartAt, TopicPartition};
@@ -128,5 +128,45 @@ async fn only_the_acknowledgements_of_what_was_taken_away_are_void() {
     assert_eq!(broker.committed("g", &moved, 0), None, "the second has acknowledged nothing");
     second.leave(Duration::from_secs(5)).await.unwrap();
     first.leave(Duration::from_secs(5)).await.unwrap();
+    broker.stop().await;
+}
+
+/// Streams K5: the position is being looked up when the partition is assigned anew.
+#[tokio::test]
+async fn a_look_up_that_hangs_holds_up_no_later_assignment() {
+    let broker = broker(1, 1).await;
+    write_values(&cluster(&broker).await, &partition(0), &values("v", 30), Codec::None).await;
+    broker.faults().on(Api::ListOffsets).silence();
+    let settings = manual(&broker, StartAt::Beginning)
+        .with_client(|client| client.request_timeout(Duration::from_secs(2)));
+    let mut consumer = Consumer::connect(&settings).await.unwrap();
+    until("the look-up is under way", || broker.faults().pending() == 0).await;
+    consumer.assign(partition(0), StartAt::Offset(20));
+    assert_eq!(offsets(&mut consumer, 30).await, (20..30).collect::<Vec<_>>());
+    // The old one comes to its end, of no effect.
+    assert!(timeout(Duration::from_secs(3), consumer.next()).await.is_err(), "nothing follows");
+    broker.stop().await;
+}
+
+/// Streams K13: the stream has all it wants before the topic ends.
+#[tokio::test]
+async fn a_stream_that_ends_early_leaves_its_group() {
+    use datum_core::prelude::*;
+    use datum_kafka::stages::KafkaSources;
+
+    let broker = broker(1, 1).await;
+    write_values(&cluster(&broker).await, &partition(0), &values("v", 30), Codec::None).await;
+    let seen = Source::kafka(member(&broker))
+        .take(5)
+        .map(|record: datum_kafka::stages::CommittableRecord| record.offset())
+        .run_with(Sink::collect())
+        .unwrap();
+    assert_eq!(timeout(PATIENCE, seen).await.unwrap().unwrap(), [0, 1, 2, 3, 4]);
+    until("its connections are closed", || broker.connections() == 0).await;
+    // Its place is free at once, not when a session has expired.
+    let mut next = GroupConsumer::join(&member(&broker)).await.unwrap();
+    let (batch, _) =
+        timeout(Duration::from_secs(4), next.next()).await.expect("the member has left").unwrap();
+    assert_eq!(batch.first_offset(), 0, "nothing was acknowledged");
     broker.stop().await;
 }
