@@ -28,14 +28,15 @@ const UNDECIDED: usize = 50_000;
 
 /// Runs the command.
 pub(crate) async fn run(options: &GenOptions) -> Result<(), CliError> {
-    let workload = workload(options);
     if let Some(file) = &options.out {
-        return to_file(&workload, options.rate, file);
+        return to_file(&workload(options), options.rate, file);
     }
     let admin = topics::connect(&options.brokers).await?;
     topics::ensure(&admin, &options.topic, options.partitions).await?;
     let mut settings = ProducerSettings::new(&options.brokers.join(","));
     settings.compression = codec(options.compression);
+    // Now, not earlier: with a rate, the first record happens when it is written.
+    let workload = workload(options);
     let bar = progress::bar(Some(workload.records)).with_message("generated");
     let filling = to_topic(&workload, settings, &options.topic, options.key, options.rate, &bar);
     let filled = tokio::select! {
@@ -120,7 +121,7 @@ const fn codec(name: CompressionName) -> Codec {
 fn workload(options: &GenOptions) -> Workload {
     let per_second = options.event_time_rate.or(options.rate).unwrap_or(DEFAULT_EVENT_TIME_RATE).max(1);
     let start_ms = options.start_ms.unwrap_or_else(|| match options.rate {
-        Some(_) => Workload::start_ending_now(0, 1),
+        Some(_) => Workload::now(),
         None => Workload::start_ending_now(options.records, per_second),
     });
     Workload {

@@ -130,8 +130,15 @@ impl Summary {
         self.cost.print(self.records, out)?;
         writeln!(
             out,
-            "{} panes, {} windows still open, {} late, {} undecodable",
-            self.panes, self.open_windows, self.late, self.undecodable
+            "{} panes, {} still open, {} late, {} undecodable",
+            self.panes,
+            if self.open_windows == 1 {
+                "1 window".to_owned()
+            } else {
+                format!("{} windows", self.open_windows)
+            },
+            self.late,
+            self.undecodable
         )
     }
 

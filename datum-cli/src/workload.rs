@@ -27,9 +27,14 @@ pub(crate) struct Workload {
 impl Workload {
     /// The start that makes the last record of `records` happen now or shortly before, at the start of a window.
     pub(crate) fn start_ending_now(records: u64, per_second: u64) -> i64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        let now = Self::now();
         now.saturating_sub(at(records, per_second)).div_euclid(ALIGNMENT_MS) * ALIGNMENT_MS
+    }
+
+    /// The wall clock, in milliseconds since 1970: the start of records that happen as they are written.
+    pub(crate) fn now() -> i64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
     }
 
     /// Starts over from the first record.
