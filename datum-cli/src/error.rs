@@ -89,7 +89,7 @@ pub(crate) enum UsageError {
     /// The crash that was asked for is not one.
     #[cfg(feature = "crash-points")]
     #[error(
-        "{variable}={given} is no crash point; write `POINT:N` with before-transaction, output-written or transaction-ended"
+        "{variable}={given} is no crash point; write `POINT:kill` or `POINT:stop` with before-transaction, output-written or transaction-ended"
     )]
     CrashPoint {
         /// The variable of the environment.

@@ -79,10 +79,10 @@ fn values(records: &[Written]) -> Vec<&str> {
 fn late_records_are_kept_once_in_the_topic_for_them() {
     let case = Case::new(&["--disorder", "9s"]);
     let answer = oracle::of_lines(&case.lines, SIZE_MS, GRACE_MS);
-    assert!(answer.late > 0);
+    assert!(!answer.late.is_empty());
     let panes = case.rollup(&["--late-topic", "late"]).ok().json_panes();
     oracle::assert_panes(&answer.closed, SIZE_MS, &panes);
-    assert_eq!(case.summary()["late"], answer.late);
+    assert_eq!(case.summary()["late"], answer.late.len());
 
     let mut latest = i64::MIN;
     let mut expected: Vec<&str> = Vec::new();

@@ -1,13 +1,14 @@
 //! Crashes on purpose, for the kill run: only with the feature `crash-points`.
 //!
-//! `DATUM_CRASH_AT=POINT:N` has the process end itself with SIGKILL when the job passes the point for the N-th time, counted from 1;
-//! the points are `before-transaction`, `output-written` and `transaction-ended`. Before it does so it appends `POINT:N` to the
-//! file `DATUM_CRASH_LOG`, so that a kill which hit can be told from any other end.
+//! `DATUM_CRASH_AT=POINT:kill` has the process end itself with SIGKILL when the job passes the point, `POINT:stop` has it stop itself with
+//! SIGSTOP, once; the points are `before-transaction`, `output-written` and `transaction-ended`. Where `DATUM_CRASH_WHEN` names a file, this
+//! is the first passing at which the file is there, so that whoever watches decides from when on. Before the signal the process appends
+//! what it was told to the file `DATUM_CRASH_LOG`, so that a signal which hit can be told from any other end.
 
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datum::job::run::JobPoint;
 use nix::sys::signal::{Signal, raise};
@@ -17,27 +18,36 @@ use crate::error::UsageError;
 /// Where to crash.
 const AT: &str = "DATUM_CRASH_AT";
 
+/// The file that has to be there.
+const WHEN: &str = "DATUM_CRASH_WHEN";
+
 /// Where to say so.
 const LOG: &str = "DATUM_CRASH_LOG";
 
-fn parse(given: &str) -> Option<(JobPoint, u64)> {
-    let (name, nth) = given.split_once(':')?;
+fn parse(given: &str) -> Option<(JobPoint, Signal)> {
+    let (name, signal) = given.split_once(':')?;
     let point = match name {
         "before-transaction" => JobPoint::BeforeTransaction,
         "output-written" => JobPoint::OutputWritten,
         "transaction-ended" => JobPoint::TransactionEnded,
         _ => return None,
     };
-    Some((point, nth.parse().ok().filter(|nth| *nth > 0)?))
+    let signal = match signal {
+        "kill" => Signal::SIGKILL,
+        "stop" => Signal::SIGSTOP,
+        _ => return None,
+    };
+    Some((point, signal))
 }
 
-/// Where to crash, and how often the point was passed.
+/// Where to crash, and whether it has been done.
 pub(super) struct CrashPoint {
     point: JobPoint,
-    nth: u64,
+    signal: Signal,
     given: String,
+    when: Option<PathBuf>,
     log: Option<PathBuf>,
-    passed: AtomicU64,
+    done: AtomicBool,
 }
 
 impl CrashPoint {
@@ -45,16 +55,18 @@ impl CrashPoint {
     pub(super) fn asked_for() -> Result<Option<Self>, UsageError> {
         let Some(given) = std::env::var_os(AT) else { return Ok(None) };
         let given = given.to_string_lossy().into_owned();
-        let Some((point, nth)) = parse(&given) else {
+        let Some((point, signal)) = parse(&given) else {
             return Err(UsageError::CrashPoint { variable: AT, given });
         };
-        let log = std::env::var_os(LOG).map(PathBuf::from);
-        Ok(Some(Self { point, nth, given, log, passed: AtomicU64::new(0) }))
+        let file = |name| std::env::var_os(name).map(PathBuf::from);
+        let (when, log) = (file(WHEN), file(LOG));
+        Ok(Some(Self { point, signal, given, when, log, done: AtomicBool::new(false) }))
     }
 
-    /// The job has passed a point; ends the process if this was the one.
+    /// The job has passed a point; sends the process its signal if this is the one.
     pub(super) fn passed(&self, point: JobPoint) {
-        if point != self.point || self.passed.fetch_add(1, Ordering::Relaxed) + 1 != self.nth {
+        let is_time = || self.when.as_ref().is_none_or(|file| file.exists());
+        if point != self.point || !is_time() || self.done.swap(true, Ordering::Relaxed) {
             return;
         }
         if let Some(log) = &self.log {
@@ -67,8 +79,8 @@ impl CrashPoint {
                 tracing::error!(%error, log = %log.display(), "the crash is not logged");
             }
         }
-        // The signal ends the process before this returns.
-        let _ = raise(Signal::SIGKILL);
+        // SIGKILL ends the process before this returns; SIGSTOP holds all of its threads until SIGCONT.
+        let _ = raise(self.signal);
     }
 }
 
@@ -76,12 +88,13 @@ impl CrashPoint {
 mod tests {
     use super::parse;
     use datum::job::run::JobPoint;
+    use nix::sys::signal::Signal;
 
     #[test]
-    fn a_crash_point_is_a_name_and_a_number_from_one() {
-        assert_eq!(parse("before-transaction:2"), Some((JobPoint::BeforeTransaction, 2)));
-        assert_eq!(parse("transaction-ended:1"), Some((JobPoint::TransactionEnded, 1)));
-        for wrong in ["", "output-written", "output-written:0", "output-written:x", "at-lunch:1"] {
+    fn a_crash_point_is_a_name_and_what_happens_there() {
+        assert_eq!(parse("before-transaction:kill"), Some((JobPoint::BeforeTransaction, Signal::SIGKILL)));
+        assert_eq!(parse("transaction-ended:stop"), Some((JobPoint::TransactionEnded, Signal::SIGSTOP)));
+        for wrong in ["", "output-written", "output-written:2", "kill", "at-lunch:kill"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

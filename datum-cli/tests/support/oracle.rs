@@ -21,8 +21,8 @@ pub struct Answer {
     pub open: BTreeMap<(i64, String), Pane>,
     /// How many windows are open.
     pub open_windows: u64,
-    /// How many records were late.
-    pub late: u64,
+    /// The records that were late.
+    pub late: Vec<Record>,
 }
 
 /// All values of one pane.
@@ -51,13 +51,13 @@ pub fn of_lines(text: &str, size_ms: i64, grace_ms: i64) -> Answer {
 pub fn of_records(records: impl IntoIterator<Item = Record>, size_ms: i64, grace_ms: i64) -> Answer {
     let mut latest: HashMap<usize, i64> = HashMap::new();
     let mut panes: BTreeMap<(i64, String), Pane> = BTreeMap::new();
-    let mut late = 0;
+    let mut late = Vec::new();
     for record in records {
         let start = window_start(record.timestamp, size_ms);
         let before = latest.get(&record.partition).copied();
         latest.insert(record.partition, before.map_or(record.timestamp, |t| t.max(record.timestamp)));
         if before.is_some_and(|t| t >= start + size_ms + grace_ms) {
-            late += 1;
+            late.push(record);
             continue;
         }
         let region = record.fields["region"].as_str().expect("a region").to_owned();

@@ -60,6 +60,47 @@ impl Cluster {
         });
     }
 
+    /// Gives a topic more partitions.
+    pub fn grow(&self, topic: &str, partitions: i32) {
+        self.runtime.block_on(self.admin.create_partitions(topic, partitions)).unwrap();
+    }
+
+    /// How many members a group has, the dead included until their session expires.
+    pub fn members(&self, group: &str) -> usize {
+        self.runtime.block_on(self.admin.group_members(group)).unwrap().len()
+    }
+
+    /// Whether a group has committed an offset for this partition.
+    pub fn has_committed(&self, group: &str, topic: &str, partition: i32) -> bool {
+        let partition = TopicPartition::new(topic, partition);
+        let wanted = std::slice::from_ref(&partition);
+        self.runtime.block_on(self.admin.committed_offsets(group, wanted)).unwrap().contains_key(&partition)
+    }
+
+    /// How many records have been written to a topic from which none is deleted.
+    pub fn written(&self, topic: &str) -> u64 {
+        let ends = async {
+            let metadata = self.admin.describe_topic(topic).await.unwrap();
+            let partitions = (0..)
+                .take(metadata.partition_count(topic).unwrap())
+                .map(|partition| (TopicPartition::new(topic, partition), OffsetSpec::Latest));
+            let wanted: Vec<_> = partitions.collect();
+            self.admin.list_offsets(&wanted, Isolation::ReadUncommitted).await.unwrap()
+        };
+        let ends = self.runtime.block_on(ends);
+        ends.values().map(|end| u64::try_from(end.offset.unwrap()).unwrap()).sum()
+    }
+
+    /// Whether a transaction is open on the topic's first partition.
+    pub fn has_open_transaction(&self, topic: &str) -> bool {
+        let wanted = [(TopicPartition::new(topic, 0), OffsetSpec::Latest)];
+        let end = |isolation| {
+            let found = self.runtime.block_on(self.admin.list_offsets(&wanted, isolation)).unwrap();
+            found[&wanted[0].0].offset.unwrap()
+        };
+        end(Isolation::ReadCommitted) < end(Isolation::ReadUncommitted)
+    }
+
     /// Looks at a topic of one partition.
     pub fn visible(&self, topic: &str) -> Visible {
         let partition = TopicPartition::new(topic, 0);
