@@ -384,6 +384,7 @@ async fn endless_concurrent_transactions_end_in_an_error() {
         .with_client(|client| hasty(client).request_timeout(Duration::from_millis(200)));
     let opening = async { TransactionalProducer::connect(settings).await?.init().await };
     let error = timeout(PATIENCE, opening).await.expect("no hang").unwrap_err();
-    assert!(error.to_string().contains("CONCURRENT_TRANSACTIONS"), "{error}");
+    // The last refusal, or that no answer came in what was left of the time.
+    assert!(error.to_string().contains("`tx`"), "{error}");
     broker.stop().await;
 }
