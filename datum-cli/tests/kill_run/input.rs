@@ -36,8 +36,7 @@ struct Portion {
 impl Input {
     /// Nothing yet of so many records, a millisecond of event time each.
     ///
-    /// They happen today: a broker that restarts forgets producers whose last record is older than a day by its timestamp, and with them
-    /// which batches it has.
+    /// They happen today, as records usually do.
     pub fn new(mode: Mode, size: &Size, window_ms: i64, partitions: i32) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
         let window_ms = u64::try_from(window_ms).unwrap();
