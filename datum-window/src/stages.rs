@@ -33,7 +33,7 @@
 //! published exactly once, are a job of their own (`Source::kafka_job`), with the same verbs and the same answer.
 //!
 //! # What the answer is
-//! That of the [crate](crate): the stream is one partition, unless [`partitioned_by`](WindowedStream::partitioned_by) tells the parts of a merged one
+//! That of this [crate]: the stream is one partition, unless [`partitioned_by`](WindowedStream::partitioned_by) tells the parts of a merged one
 //! apart. An element is late when an earlier one of its partition had already reached the window's end plus grace.
 //!
 //! # Costs

@@ -13,7 +13,7 @@ pub enum Fate {
     Undecodable,
     /// Its event time lies too far ahead; it moved no watermark.
     Ahead,
-    /// It lies at or past the end set by [`Machine::stop_at_end`]: not looked at.
+    /// It lies at or past the end set by [`Machine::stop_at_end`](super::Machine::stop_at_end): not looked at.
     PastEnd,
 }
 
