@@ -253,10 +253,18 @@ impl<'b> Record<'b> {
     #[inline]
     pub fn get<T: FieldType<'b>>(&self, index: usize) -> Result<T, DecodeError> {
         let slot = &self.slots[index];
-        T::from_value(FieldValue { slot, record: self }).map_err(|reason| {
-            let offset = if slot.value == SlotValue::Absent { self.input.bytes.len() } else { slot.start };
-            DecodeError::new(reason, offset, Some(self.fields[index].name))
-        })
+        match T::from_value(FieldValue { slot, record: self }) {
+            Ok(value) => Ok(value),
+            Err(reason) => Err(self.refused(index, reason)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refused(&self, index: usize, reason: DecodeReason) -> DecodeError {
+        let slot = &self.slots[index];
+        let offset = if slot.value == SlotValue::Absent { self.input.bytes.len() } else { slot.start };
+        DecodeError::new(reason, offset, Some(self.fields[index].name))
     }
 }
 

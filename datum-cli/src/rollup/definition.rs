@@ -1,6 +1,6 @@
 //! What the rollup computes: the fields it reads and the twelve aggregates over them.
 
-use datum::codec::{CompactString, Projected};
+use datum::codec::Projected;
 use datum::window::{Aggregate, Aggregates, Row};
 
 /// A latency above this breaches the objective, in milliseconds.
@@ -14,10 +14,10 @@ pub(crate) struct Dated {
 }
 
 /// The fields of a record that the rollup reads.
-#[derive(Clone, Debug, PartialEq, Projected)]
-pub(crate) struct Metric {
-    /// Where; the key of the panes. Names of up to 24 bytes take no allocation.
-    pub(crate) region: CompactString,
+#[derive(Clone, Copy, Debug, PartialEq, Projected)]
+pub(crate) struct Metric<'a> {
+    /// Where; the key of the panes.
+    pub(crate) region: &'a str,
     /// How long the request took.
     pub(crate) latency_ms: f64,
     /// How many errors it met.
@@ -36,9 +36,38 @@ pub(crate) struct Metric {
     pub(crate) throughput: f64,
 }
 
+impl<'a> Metric<'a> {
+    /// The key, lent, and what is aggregated.
+    #[inline]
+    pub(crate) fn key_and_load(&self) -> (&'a str, Load) {
+        let load = Load {
+            latency_ms: self.latency_ms,
+            error_count: self.error_count,
+            bytes: self.request_size.saturating_add(self.response_size),
+            cpu_usage: self.cpu_usage,
+            memory_mb: self.memory_mb,
+            queue_depth: self.queue_depth,
+            throughput: self.throughput,
+        };
+        (self.region, load)
+    }
+}
+
+/// What one record adds to its pane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Load {
+    latency_ms: f64,
+    error_count: u64,
+    bytes: u64,
+    cpu_usage: f64,
+    memory_mb: f64,
+    queue_depth: u64,
+    throughput: f64,
+}
+
 /// The twelve aggregates of a pane, in the order in which they are published.
-pub(crate) fn slo_rollup() -> impl Aggregate<Metric, Out = Row> {
-    Aggregates::<Metric>::new()
+pub(crate) fn slo_rollup() -> impl Aggregate<Load, Out = Row> {
+    Aggregates::<Load>::new()
         .count("count")
         .mean("latency_avg", |m| m.latency_ms)
         .min("latency_min", |m| m.latency_ms)
@@ -46,7 +75,7 @@ pub(crate) fn slo_rollup() -> impl Aggregate<Metric, Out = Row> {
         .stddev_pop("latency_stddev", |m| m.latency_ms)
         .count_if("sla_breaches", |m| m.latency_ms > OBJECTIVE_MS)
         .sum("error_sum", |m| m.error_count)
-        .sum("bytes_sum", |m| m.request_size.saturating_add(m.response_size))
+        .sum("bytes_sum", |m| m.bytes)
         .mean("cpu_avg", |m| m.cpu_usage)
         .max("memory_max", |m| m.memory_mb)
         .max("queue_depth_max", |m| m.queue_depth)

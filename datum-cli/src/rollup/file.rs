@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use datum::codec::{Json, ProjectedJson};
 use datum::window::{KeyedWindows, RecordPosition, Tumbling};
 
-use super::definition::{Dated, Metric, slo_rollup};
+use super::definition::{Dated, Load, Metric, slo_rollup};
 use super::panes::PanePrinter;
 use crate::error::{CliError, UsageError};
 use crate::options::{OnBadRecord, RollupOptions};
@@ -32,7 +32,7 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
     let bar = progress::bar(None).with_message("read");
     let stopwatch = Stopwatch::start();
     let mut printer = PanePrinter::new(options.format);
-    let mut keyed = KeyedWindows::<Arc<str>, Metric, _>::new(windows, slo_rollup());
+    let mut keyed = KeyedWindows::<Arc<str>, Load, _>::new(windows, slo_rollup());
     let mut decoder = Decoder { dates: Json::projected(), metrics: Json::projected() };
     let mut counts = Counts::default();
 
@@ -41,8 +41,12 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
         if counts.records.is_multiple_of(ROUND) {
             bar.set_position(counts.records);
         }
-        let (dated, metric) = match line.decode(&mut decoder) {
-            Ok(metric) => metric,
+        let offset = i64::try_from(counts.records).unwrap_or(i64::MAX);
+        let placed = line.decode(&mut decoder, |at, region, load| {
+            keyed.add(RecordPosition::new(0, offset, at), region, &load);
+        });
+        match placed {
+            Ok(()) => {}
             Err(reason) if options.on_bad_record == OnBadRecord::Fail => {
                 return Err(CliError::BadRecord { path: path.to_path_buf(), line: lines.number, reason });
             }
@@ -50,9 +54,7 @@ pub(crate) fn run(options: &RollupOptions, path: &Path) -> Result<(), CliError> 
                 counts.undecodable += 1;
                 continue;
             }
-        };
-        let offset = i64::try_from(lines.number).unwrap_or(i64::MAX);
-        keyed.add(RecordPosition::new(0, offset, dated.timestamp), metric.region.as_str(), &metric);
+        }
         if keyed.ripe() {
             printer.print(keyed.close())?;
         }
@@ -95,17 +97,21 @@ enum Line<'a> {
 /// Reads the event time and the wanted fields of a line, each by a projection of its own.
 struct Decoder {
     dates: ProjectedJson<Dated>,
-    metrics: ProjectedJson<Metric>,
+    metrics: ProjectedJson<Metric<'static>>,
 }
 
 impl Line<'_> {
-    fn decode(&self, with: &mut Decoder) -> Result<(Dated, Metric), String> {
+    /// Gives event time, region and load to `then`.
+    fn decode(&self, with: &mut Decoder, then: impl FnOnce(i64, &str, Load)) -> Result<(), String> {
         let Line::Whole(bytes) = *self else {
             return Err(format!("the line is longer than {LONGEST_LINE} bytes"));
         };
         let dated = with.dates.decode(bytes).map_err(|error| error.to_string())?;
-        let metric = with.metrics.decode(bytes).map_err(|error| error.to_string())?;
-        Ok((dated, metric))
+        let placed = with.metrics.decode_with(bytes, |metric| {
+            let (region, load) = metric.key_and_load();
+            then(dated.timestamp, region, load);
+        });
+        placed.map_err(|error| error.to_string())
     }
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use datum::broker::Broker;
 use datum::codec::Json;
-use datum::job::chain::{KafkaJobs, KafkaPaneSinks, OwnedRecords, PaneJob};
+use datum::job::chain::{KafkaJobs, KafkaPaneSinks, KeyedRecords, PaneJob};
 use datum::kafka::{ConsumerSettings, ProducerSettings};
 use datum::prelude::*;
 use datum::window::{Aggregate, Millis, Row, Tumbling};
 use indicatif::ProgressBar;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::definition::{Metric, slo_rollup};
+use super::definition::{Load, Metric, slo_rollup};
 use super::observer::Observer;
 use super::outputs::Outputs;
 use super::panes::{KEY, PanePrinter};
@@ -139,18 +139,16 @@ fn job(
     bootstrap: &str,
 ) -> Result<
     PaneJob<
-        impl OwnedRecords<Owned = Metric> + use<>,
-        impl Fn(&Metric) -> &str + Send + 'static + use<>,
-        str,
-        impl Aggregate<Metric, Out = Row> + Sync + use<>,
+        impl KeyedRecords<Key = str, Value = Load> + use<>,
+        impl Aggregate<Load, Out = Row> + Sync + use<>,
     >,
     UsageError,
 > {
     let windows = Tumbling::of(options.window).grace(options.grace);
     windows.checked()?;
     let mut job = Source::kafka_job(input(options, bootstrap))
-        .decode(Json::<Metric>::projected())
-        .key_by(|metric: &Metric| metric.region.as_str())
+        .decode(Json::<Metric<'_>>::projected())
+        .key_and_value(|metric: &Metric<'_>| metric.key_and_load())
         .named(KEY)
         .window(windows)
         .aggregate(slo_rollup());

@@ -140,8 +140,9 @@ impl<T: Projected> ProjectedJson<T> {
     where
         T: OwnedProjected,
     {
-        let record = self.read(input.into())?;
-        T::build(&record)
+        let input = input.into();
+        self.find(input)?;
+        T::build(&self.found(input))
     }
 
     /// Decodes one record and lends it to `f`; the way for structs that borrow from their record.
@@ -154,8 +155,12 @@ impl<T: Projected> ProjectedJson<T> {
         input: impl Into<Input<'a>>,
         f: impl FnOnce(T::Of<'_>) -> R,
     ) -> Result<R, DecodeError> {
-        let record = self.read(input.into())?;
-        T::build(&record).map(f)
+        let input = input.into();
+        self.find(input)?;
+        match T::build(&self.found(input)) {
+            Ok(value) => Ok(f(value)),
+            Err(error) => Err(error),
+        }
     }
 
     /// How many records were read by shape, and how many in full, since this decoder or the one it was cloned from
@@ -168,15 +173,23 @@ impl<T: Projected> ProjectedJson<T> {
         self.shapes.paths_taken()
     }
 
-    fn read<'b>(&'b mut self, input: Input<'b>) -> Result<Record<'b>, DecodeError> {
+    /// Leaves the wanted values of a record in the slots.
+    fn find(&mut self, input: Input<'_>) -> Result<(), DecodeError> {
         let bytes = input.as_slice();
         self.unescaped.clear();
-        if !self.shapes.read(bytes, self.plan.fields(), &mut self.slots, &mut self.unescaped) {
+        if !self.shapes.read(bytes, T::FIELDS, &mut self.slots, &mut self.unescaped) {
             self.unescaped.clear();
             Parser::new(bytes, &self.plan, &mut self.slots, &mut self.unescaped, &mut self.form).parse()?;
             self.shapes.learn(bytes, &self.plan, &self.form);
         }
-        Ok(Record { input, unescaped: &self.unescaped, slots: &self.slots, fields: self.plan.fields() })
+        Ok(())
+    }
+
+    /// What [`find`](Self::find) has left. Made where it is used: handed on, its parts would be read back before they have left the
+    /// processor.
+    #[inline]
+    fn found<'b>(&'b self, input: Input<'b>) -> Record<'b> {
+        Record { input, unescaped: &self.unescaped, slots: &self.slots, fields: T::FIELDS }
     }
 }
 

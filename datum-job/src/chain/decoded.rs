@@ -1,12 +1,9 @@
 //! A job that can read its records: filter, map, and then the key.
 
-use std::borrow::Cow;
-use std::marker::PhantomData;
-
 use datum_kafka::ConsumerSettings;
 
 use super::keyed::KeyedJob;
-use super::{FilterRecords, GroupKey, MapRecords, OwnedRecords, ReadRecord};
+use super::{FilterRecords, GroupKey, KeyAndValue, KeyOf, MapRecords, OwnedRecords, ReadRecord};
 
 /// A job whose records are decoded. Records stay at their place: each verb makes at most one value of one record.
 #[derive(Clone, Debug)]
@@ -34,6 +31,35 @@ impl<R: ReadRecord> DecodedJob<R> {
     {
         DecodedJob { input: self.input, reader: MapRecords::new(self.reader, make) }
     }
+
+    /// Takes each record apart: into the key to group by, which the record lends, and the value to aggregate, which owns what it holds. Nothing of the
+    /// key is copied but for the first record of it in a window, so this is the quickest way for keys that are text.
+    ///
+    /// ```
+    /// use datum_codec::{Json, Projected};
+    /// use datum_core::prelude::*;
+    /// use datum_job::chain::KafkaJobs;
+    /// use datum_kafka::ConsumerSettings;
+    ///
+    /// #[derive(Projected)]
+    /// struct Metric<'a> {
+    ///     region: &'a str,
+    ///     latency_ms: f64,
+    /// }
+    ///
+    /// let input = ConsumerSettings::new("localhost:9092").group("slo").topic("requests");
+    /// let keyed = Source::kafka_job(input)
+    ///     .decode(Json::<Metric<'_>>::projected())
+    ///     .key_and_value(|m: &Metric<'_>| (m.region, m.latency_ms));
+    /// ```
+    pub fn key_and_value<Q, V, F>(self, split: F) -> KeyedJob<KeyAndValue<R, F, Q, V>>
+    where
+        Q: GroupKey + ?Sized + 'static,
+        V: Send + 'static,
+        F: for<'a, 'b> Fn(&'a R::Value<'b>) -> (&'a Q, V) + Send + 'static,
+    {
+        KeyedJob::new(self.input, KeyAndValue::new(self.reader, split))
+    }
 }
 
 impl<R: OwnedRecords> DecodedJob<R> {
@@ -41,17 +67,11 @@ impl<R: OwnedRecords> DecodedJob<R> {
     /// first record of a key in a window makes the pane's own copy.
     ///
     /// A key that has to be computed is a field of a value made by [`map`](DecodedJob::map).
-    pub fn key_by<Q, F>(self, key: F) -> KeyedJob<R, F, Q>
+    pub fn key_by<Q, F>(self, key: F) -> KeyedJob<KeyOf<R, F, Q>>
     where
         Q: GroupKey + ?Sized + 'static,
         F: Fn(&R::Owned) -> &Q + Send + 'static,
     {
-        KeyedJob {
-            input: self.input,
-            reader: self.reader,
-            key,
-            name: Cow::Borrowed("key"),
-            lends: PhantomData,
-        }
+        KeyedJob::new(self.input, KeyOf::new(self.reader, key))
     }
 }

@@ -7,18 +7,21 @@ use datum_window::{Aggregate, Pane, Row, TumblingWindows, check_names};
 
 use super::keyed::WindowedJob;
 use super::logic::{OnUndecodable, Published, Topics};
-use super::{GroupKey, JobRun, OwnedRecords, PaneLogic, PaneSink, SharedAggregate};
+use super::{GroupKey, JobRun, KeyedRecords, PaneLogic, PaneSink, SharedAggregate};
 use crate::protocol::{Delivery, Ending};
 use crate::run::{JobError, JobObserver, RunSettings, WindowJob};
 use crate::settings::{JobSettings, Mode};
 use crate::stored::JobHash;
 
+/// The key that panes own.
+pub(super) type OwnedKey<R> = <<R as KeyedRecords>::Key as GroupKey>::Owned;
+
 type Change = Box<dyn FnOnce(&mut JobSettings, &mut RunSettings) + Send>;
 
 /// A job that knows what it computes. Its verbs say how it behaves; [`run_with`](PaneJob::run_with) says where panes go.
 #[must_use = "a job does nothing until it is run"]
-pub struct PaneJob<R, F, Q: GroupKey + ?Sized, A> {
-    job: WindowedJob<R, F, Q>,
+pub struct PaneJob<R: KeyedRecords, A> {
+    job: WindowedJob<R>,
     aggregate: A,
     mode: Mode,
     delivery: Delivery,
@@ -27,13 +30,13 @@ pub struct PaneJob<R, F, Q: GroupKey + ?Sized, A> {
     undecodable: OnUndecodable,
     late: Option<Arc<str>>,
     dead: Option<Arc<str>>,
-    published: Published<Q::Owned>,
+    published: Published<OwnedKey<R>>,
     observer: Option<Arc<dyn JobObserver>>,
     changes: Vec<Change>,
 }
 
-impl<R, F, Q: GroupKey + ?Sized, A> PaneJob<R, F, Q, A> {
-    pub(super) const fn new(job: WindowedJob<R, F, Q>, aggregate: A) -> Self {
+impl<R: KeyedRecords, A> PaneJob<R, A> {
+    pub(super) const fn new(job: WindowedJob<R>, aggregate: A) -> Self {
         Self {
             job,
             aggregate,
@@ -121,7 +124,7 @@ impl<R, F, Q: GroupKey + ?Sized, A> PaneJob<R, F, Q, A> {
 
     /// Calls `f` with the panes of each commit once they are visible, by window end and key. It runs in the job's task
     /// and must be quick. After a crash between the two, panes are visible that nobody was told of.
-    pub fn on_published(mut self, f: impl FnMut(&[Pane<Q::Owned, Row>]) + Send + 'static) -> Self {
+    pub fn on_published(mut self, f: impl FnMut(&[Pane<OwnedKey<R>, Row>]) + Send + 'static) -> Self {
         self.published = Some(Box::new(f));
         self
     }
@@ -134,19 +137,17 @@ impl<R, F, Q: GroupKey + ?Sized, A> PaneJob<R, F, Q, A> {
     }
 }
 
-impl<R, F, Q, A> PaneJob<R, F, Q, A>
+impl<R, A> PaneJob<R, A>
 where
-    R: OwnedRecords,
-    Q: GroupKey + ?Sized + 'static,
-    F: Fn(&R::Owned) -> &Q + Send + 'static,
-    A: Aggregate<R::Owned, Out = Row> + Sync,
+    R: KeyedRecords,
+    A: Aggregate<R::Value, Out = Row> + Sync,
 {
     /// The job, ready to run.
-    pub fn run_with(self, sink: PaneSink) -> JobRun<PaneLogic<R, F, Q, A>> {
+    pub fn run_with(self, sink: PaneSink) -> JobRun<PaneLogic<R, A>> {
         JobRun::new(self.into_job(sink))
     }
 
-    fn into_job(self, sink: PaneSink) -> Result<WindowJob<PaneLogic<R, F, Q, A>>, JobError> {
+    fn into_job(self, sink: PaneSink) -> Result<WindowJob<PaneLogic<R, A>>, JobError> {
         let keyed = self.job.keyed;
         let windows = self.job.windows.checked()?;
         let names = self.aggregate.finish(&self.aggregate.init());
@@ -170,7 +171,7 @@ where
         }
 
         let aggregate = SharedAggregate::new(self.aggregate);
-        let logic = PaneLogic::new(keyed.reader, keyed.key, aggregate, &keyed.name, topics)
+        let logic = PaneLogic::new(keyed.reader, aggregate, &keyed.name, topics)
             .on_undecodable(self.undecodable)
             .published(self.published);
         let job = WindowJob::new(run, job, logic);

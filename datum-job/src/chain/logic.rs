@@ -10,7 +10,8 @@ use datum_kafka::wire::batch::Record;
 use datum_window::format::JsonFormat;
 use datum_window::{Aggregate, Key, Pane, PartitionedPanes, RecordPosition, Row, Window};
 
-use super::{GroupKey, OwnedRecords, Undecodable};
+use super::job::OwnedKey;
+use super::{GroupKey, KeyedRecords, Undecodable};
 use crate::machine::{Content, Payload, Side, SideKind};
 use crate::run::{JobLogic, LogicCut};
 
@@ -50,28 +51,24 @@ impl Topics {
 }
 
 /// The logic of a chain.
-pub struct PaneLogic<R, F, Q: GroupKey + ?Sized, A> {
+pub struct PaneLogic<R: KeyedRecords, A> {
     reader: R,
-    key: F,
     aggregate: SharedAggregate<A>,
     format: JsonFormat,
     topics: Topics,
     undecodable: OnUndecodable,
-    published: Published<Q::Owned>,
-    lends: PhantomData<fn(&Q)>,
+    published: Published<OwnedKey<R>>,
 }
 
-impl<R, F, Q: GroupKey + ?Sized, A> PaneLogic<R, F, Q, A> {
-    pub(super) fn new(reader: R, key: F, aggregate: SharedAggregate<A>, name: &str, topics: Topics) -> Self {
+impl<R: KeyedRecords, A> PaneLogic<R, A> {
+    pub(super) fn new(reader: R, aggregate: SharedAggregate<A>, name: &str, topics: Topics) -> Self {
         Self {
             reader,
-            key,
             aggregate,
             format: JsonFormat::new(name),
             topics,
             undecodable: OnUndecodable::Fail,
             published: None,
-            lends: PhantomData,
         }
     }
 
@@ -80,12 +77,12 @@ impl<R, F, Q: GroupKey + ?Sized, A> PaneLogic<R, F, Q, A> {
         self
     }
 
-    pub(super) fn published(mut self, told: Published<Q::Owned>) -> Self {
+    pub(super) fn published(mut self, told: Published<OwnedKey<R>>) -> Self {
         self.published = told;
         self
     }
 
-    fn pane(&self, pane: &Pane<Q::Owned, Row>) -> ProducerRecord {
+    fn pane(&self, pane: &Pane<OwnedKey<R>, Row>) -> ProducerRecord {
         let mut value = String::with_capacity(PANE_BYTES);
         self.format.write(pane, &mut value);
         let key = match pane.key.key_bytes() {
@@ -111,14 +108,12 @@ impl<R, F, Q: GroupKey + ?Sized, A> PaneLogic<R, F, Q, A> {
     }
 }
 
-impl<R, F, Q, A> JobLogic for PaneLogic<R, F, Q, A>
+impl<R, A> JobLogic for PaneLogic<R, A>
 where
-    R: OwnedRecords,
-    Q: GroupKey + ?Sized + 'static,
-    F: Fn(&R::Owned) -> &Q + Send + 'static,
-    A: Aggregate<R::Owned, Out = Row> + Sync,
+    R: KeyedRecords,
+    A: Aggregate<R::Value, Out = Row> + Sync,
 {
-    type Payload = PanePayload<Q, R::Owned, A>;
+    type Payload = PanePayload<R::Key, R::Value, A>;
     type Error = Undecodable;
 
     fn payloads(&self) -> impl FnMut() -> Self::Payload + Send + 'static {
@@ -131,11 +126,10 @@ where
         &mut self,
         _: RecordPosition,
         record: &Record<'_>,
-        mut then: impl for<'a> FnMut(Content<(&'a Q, &'a R::Owned)>) -> U,
+        mut then: impl for<'a> FnMut(Content<(&'a R::Key, &'a R::Value)>) -> U,
     ) -> Result<U, Undecodable> {
-        let key = &self.key;
         let bytes = record.value().unwrap_or_default();
-        let content = match self.reader.lend(bytes, |value| then(Content::Record((key(value), value)))) {
+        let content = match self.reader.lend(bytes, |key, value| then(Content::Record((key, value)))) {
             Ok(Some(answer)) => return Ok(answer),
             Ok(None) => Content::Filtered,
             Err(error) => match self.undecodable {
@@ -147,7 +141,7 @@ where
         Ok(then(content))
     }
 
-    fn key_bytes<'a>((key, _): &'a (&Q, &R::Owned)) -> Option<&'a [u8]> {
+    fn key_bytes<'a>((key, _): &'a (&R::Key, &R::Value)) -> Option<&'a [u8]> {
         key.key_bytes()
     }
 

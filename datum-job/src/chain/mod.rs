@@ -85,7 +85,8 @@
 //! # Costs
 //! Per record: decoding, one hash of the key in its borrowed form, one look-up, the aggregates. Nothing is allocated
 //! unless the decoded struct owns memory: give it numbers and
-//! [`CompactString`](datum_codec::CompactString)s (no allocation up to 24 bytes), not `String`s.
+//! [`CompactString`](datum_codec::CompactString)s (no allocation up to 24 bytes), not `String`s. A key that is only lent
+//! ([`key_and_value`](DecodedJob::key_and_value)) is not copied at all.
 //!
 //! # Panics
 //! A panic in a closure of the job unwinds through [`JobRun`]: for the job that is a crash, after which nothing is lost
@@ -94,6 +95,7 @@
 mod decoded;
 mod job;
 mod keyed;
+mod keyed_records;
 mod logic;
 mod reader;
 mod run;
@@ -103,6 +105,7 @@ pub use datum_window::GroupKey;
 pub use decoded::DecodedJob;
 pub use job::PaneJob;
 pub use keyed::{KeyedJob, WindowedJob};
+pub use keyed_records::{KeyAndValue, KeyOf, KeyedRecords};
 pub use logic::{PaneLogic, PanePayload, SharedAggregate, SideRecord};
 pub use reader::{
     FilterRecords, IntoReader, MapRecords, OwnedRecords, ParsedRecords, ProjectedRecords, ReadRecord,

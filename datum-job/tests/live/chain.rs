@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use datum_codec::sample::{Layout, RecordGenerator};
 use datum_codec::{CompactString, Json, Projected};
 use datum_core::{Sink, Source};
-use datum_job::chain::{GroupKey, KafkaJob, KafkaJobs, KafkaPaneSinks, OwnedRecords, PaneJob, PaneSink};
+use datum_job::chain::{GroupKey, KafkaJob, KafkaJobs, KafkaPaneSinks, KeyedRecords, PaneJob, PaneSink};
 use datum_job::restore::Refusal;
 use datum_job::{JobError, JobReport};
 use datum_kafka::consumer::Consumer;
@@ -76,34 +76,26 @@ fn windows() -> Tumbling {
 }
 
 type Number = (String, i64);
-type NumberKey = fn(&Number) -> &str;
 
 /// Sums of numbers by key, in windows of ten seconds without grace; records are `key,number`.
 fn sums(
     stage: &Stage,
-) -> PaneJob<
-    impl OwnedRecords<Owned = Number> + use<>,
-    NumberKey,
-    str,
-    impl Aggregate<Number, Out = Row> + use<>,
-> {
-    let key: NumberKey = |number| &number.0;
+) -> PaneJob<impl KeyedRecords<Key = str, Value = Number> + use<>, impl Aggregate<Number, Out = Row> + use<>>
+{
     input(stage)
         .decode(|line: &[u8]| {
             let (key, number) = std::str::from_utf8(line)?.split_once(',').ok_or("no comma")?;
             Ok::<Number, Box<dyn std::error::Error + Send + Sync>>((key.to_owned(), number.parse()?))
         })
-        .key_by(key)
+        .key_by(|number| number.0.as_str())
         .window(Tumbling::of(secs(10)))
         .aggregate(Aggregates::<Number>::new().sum("sum", |number| number.1))
 }
 
-async fn run<R, Q, F, A>(stage: &Stage, job: PaneJob<R, F, Q, A>) -> Result<JobReport, JobError>
+async fn run<R, A>(stage: &Stage, job: PaneJob<R, A>) -> Result<JobReport, JobError>
 where
-    R: OwnedRecords,
-    Q: GroupKey + ?Sized + 'static,
-    F: Fn(&R::Owned) -> &Q + Send + 'static,
-    A: Aggregate<R::Owned, Out = Row> + Sync,
+    R: KeyedRecords,
+    A: Aggregate<R::Value, Out = Row> + Sync,
 {
     within(job.run_with(output(stage)).into_future()).await
 }
@@ -342,6 +334,43 @@ async fn values_that_borrow_are_filtered_and_mapped_before_the_key() {
         *counts.entry(key.parse().unwrap()).or_default() += pane["count"].as_u64().unwrap();
     }
     assert_eq!(counts, want);
+}
+
+/// The key is lent by the record; only the value owns what it holds.
+#[tokio::test]
+async fn a_key_may_be_lent_by_a_record_that_is_taken_apart() {
+    let stage = stage("lent", 2).await;
+    let records = samples(Layout::Natural, 300);
+    let all: Vec<_> = records.iter().map(|(p, t, r)| (p % 2, *t, r.as_str())).collect();
+    stage.feed(&all).await;
+    let job = input(&stage)
+        .decode(Json::<Borrowed<'_>>::projected())
+        .filter(|m| m.latency_ms > 1.0)
+        .key_and_value(|m: &Borrowed<'_>| (m.region, m.latency_ms))
+        .named("region")
+        .window(windows())
+        .aggregate(Aggregates::<f64>::new().count("count").max("most", |latency| *latency))
+        .flush();
+    run(&stage, job).await.unwrap();
+
+    let mut want: BTreeMap<(String, i64), (u64, f64)> = BTreeMap::new();
+    for (_, timestamp, record) in &records {
+        let record: Value = serde_json::from_str(record).unwrap();
+        let latency = record["latency_ms"].as_f64().unwrap();
+        if latency > 1.0 {
+            let last = timestamp.div_euclid(WINDOW) * WINDOW + WINDOW - 1;
+            let pane =
+                want.entry((record["region"].as_str().unwrap().to_owned(), last)).or_insert((0, f64::MIN));
+            *pane = (pane.0 + 1, pane.1.max(latency));
+        }
+    }
+    let mut got = BTreeMap::new();
+    for (key, last, pane) in stage.read("out").await {
+        let pane: Value = serde_json::from_str(&pane).unwrap();
+        assert_eq!(pane["region"], key);
+        got.insert((key, last), (pane["count"].as_u64().unwrap(), pane["most"].as_f64().unwrap()));
+    }
+    assert_eq!(got, want);
 }
 
 #[tokio::test]
