@@ -1,6 +1,6 @@
 //! A small job (sums of numbers by key), its input and its output, on whatever broker there is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use datum_job::run::{
 };
 use datum_job::stored::JobHash;
 use datum_job::{Content, JobSettings, SideKind};
-use datum_kafka::admin::{Admin, NewTopic, OffsetSpec};
+use datum_kafka::admin::{Admin, FoundOffset, NewTopic, OffsetSpec};
 use datum_kafka::cluster::CoordinatorKind;
 use datum_kafka::consumer::Consumer;
 use datum_kafka::producer::{Producer, ProducerRecord};
@@ -104,7 +104,7 @@ impl Stage {
             settings = settings.assign(tp.clone(), StartAt::Beginning);
             wanted.push((tp, OffsetSpec::Latest));
         }
-        let ends = admin.list_offsets(&wanted, Isolation::ReadCommitted).await.unwrap();
+        let ends = settled_ends(&admin, &wanted).await;
         let mut open: BTreeMap<TopicPartition, i64> = ends
             .into_iter()
             .filter_map(|(tp, end)| Some((tp, end.offset?)))
@@ -154,6 +154,24 @@ impl Stage {
     pub fn logic(&self) -> Sums {
         Sums { out: self.topic("out").into() }
     }
+}
+
+/// The stable ends. A transaction has ended before its markers are written, so they are waited for, though no longer than two seconds: a transaction
+/// may have been left open.
+async fn settled_ends(
+    admin: &Admin,
+    wanted: &[(TopicPartition, OffsetSpec)],
+) -> HashMap<TopicPartition, FoundOffset> {
+    let mut look = tokio::time::interval(Duration::from_millis(50));
+    for _ in 0..40 {
+        look.tick().await;
+        let stable = admin.list_offsets(wanted, Isolation::ReadCommitted).await.unwrap();
+        let high = admin.list_offsets(wanted, Isolation::ReadUncommitted).await.unwrap();
+        if stable.iter().all(|(tp, end)| end.offset == high[tp].offset) {
+            return stable;
+        }
+    }
+    admin.list_offsets(wanted, Isolation::ReadCommitted).await.unwrap()
 }
 
 /// Ten-second windows without grace.

@@ -1,7 +1,10 @@
 //! A topic that grows, and errors that only the cluster's present state explains.
 
+use std::time::Duration;
+
 use datum_kafka::admin::Admin;
 use datum_kafka::group::GroupError;
+use tokio::time::interval;
 
 use super::{Done, Work};
 use crate::machine::MachineError;
@@ -10,6 +13,10 @@ use crate::protocol::assignment::Broken;
 use crate::run::facts::{self, partition};
 use crate::run::{JobError, JobLogic};
 use crate::settings::Mode;
+
+/// For how long and how often it is asked whether a topic has grown, before a key out of its place is the reason that a job ends.
+const GROWTH_SHOWS: Duration = Duration::from_secs(3);
+const GROWTH_LOOK: Duration = Duration::from_millis(100);
 
 impl<L: JobLogic> Work<L> {
     pub(super) fn counted(&mut self, count: u32) -> Result<(), JobError> {
@@ -61,12 +68,25 @@ impl<L: JobLogic> Work<L> {
         asked.await.ok().and_then(Result::ok).unwrap_or_default()
     }
 
-    /// A key in a partition that is not its own is met before the growth that moved it, if metadata is older.
+    /// A key in a partition that is not its own is met before the growth that moved it, if metadata is older: that of this client, or of the broker, which
+    /// takes producers' records before it tells of new partitions. So it is asked for a while.
     async fn explained_by_growth(&mut self, error: JobError) -> JobError {
-        let counted = tokio::time::timeout(self.run.request_limit, self.cluster.refresh()).await;
-        let count = counted.ok().and_then(Result::ok).and_then(|m| m.partition_count(&self.topic));
-        let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(0);
-        self.same_count(count).err().unwrap_or(error)
+        let (cluster, topic, known) = (self.cluster.clone(), self.topic.clone(), self.known_count());
+        let grown = async move {
+            let mut ask = interval(GROWTH_LOOK);
+            loop {
+                ask.tick().await;
+                let count = cluster.refresh().await.ok().and_then(|m| m.partition_count(&topic));
+                let count = count.and_then(|count| u32::try_from(count).ok());
+                if let Some(count) = count.filter(|count| known.is_some_and(|known| known < *count)) {
+                    return count;
+                }
+            }
+        };
+        match tokio::time::timeout(GROWTH_SHOWS, grown).await {
+            Ok(count) => self.same_count(count).err().unwrap_or(error),
+            Err(_) => error,
+        }
     }
 
     pub(super) fn grown(&mut self, starts: &[(u32, i64)]) -> Result<(), JobError> {
