@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use support::brokers::{Broker, real};
 use support::{Files, datum, oracle, read_json};
 
@@ -133,7 +135,10 @@ fn with_no_argument_but_a_size_it_needs_nothing() {
 #[test]
 fn a_missing_topic_ends_with_1_and_is_named() {
     let broker = Broker::start();
+    let started = Instant::now();
     let missing = datum(["rollup", "--brokers", &broker.address, "--topic", "nowhere", "--stop-at-end"]);
     assert_eq!(missing.code, 1);
-    assert!(missing.stderr.contains("nowhere"), "{}", missing.stderr);
+    let wanted = "topic `nowhere` does not exist, also not after 3s; check the name, or create it";
+    assert!(missing.stderr.contains(wanted), "{}", missing.stderr);
+    assert!(started.elapsed() < Duration::from_secs(20), "took {:?}", started.elapsed());
 }

@@ -49,7 +49,9 @@ pub(super) struct Question {
 pub(super) async fn ask(question: &Question) -> Result<StartFacts, KafkaError> {
     let Question { cluster, group, topic, .. } = question;
     let admin = Admin::new(cluster.clone());
-    let metadata = admin.describe_topic(topic).await?;
+    // A job that recovers gives its topic the time that a running consumer gives it, not that of a command.
+    cluster.require_topics([topic.clone()]).await?;
+    let metadata = cluster.metadata();
     let unknown =
         || KafkaError::broker(ErrorCode::UnknownTopicOrPartition, "Metadata", Subject::topic(topic.clone()));
     let found = metadata.topic(topic).ok_or_else(unknown)?;
@@ -138,7 +140,8 @@ async fn topic_has_output(
     topic: &Arc<str>,
     limit: Duration,
 ) -> Result<bool, Unfinished> {
-    let metadata = admin.describe_topic(topic).await?;
+    cluster.require_topics([topic.clone()]).await?;
+    let metadata = cluster.metadata();
     let count = u32::try_from(metadata.partition_count(topic).unwrap_or(0)).unwrap_or(0);
     let partitions: Vec<TopicPartition> = (0..count).map(|p| partition(topic, p)).collect();
     let wanted: Vec<_> = partitions.iter().map(|tp| (tp.clone(), OffsetSpec::Latest)).collect();

@@ -12,6 +12,7 @@ mod offsets;
 mod topics;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use committed::Committed;
 use kafka_protocol::messages::TopicName;
@@ -22,6 +23,9 @@ pub use topics::NewTopic;
 use crate::cluster::{Cluster, Metadata};
 use crate::error::Result;
 use crate::settings::ClientSettings;
+
+/// How long a topic's creation may take to reach every broker.
+const SPREAD: Duration = Duration::from_secs(3);
 
 /// A handle for administration. Clones share the cluster's connections.
 #[derive(Clone, Debug)]
@@ -51,15 +55,18 @@ impl Admin {
         &self.cluster
     }
 
-    /// Metadata in which this topic is known.
+    /// Metadata in which this topic is known. The topic must be there: it is looked for for 3 s (`unknown_topic_grace`, if that is
+    /// less), since some brokers learn of a new topic a moment later. To wait longer use [`Cluster::require_topics`].
     ///
     /// # Errors
-    /// As [`Cluster::require_topics`].
+    /// [`UnknownTopic`](crate::KafkaErrorKind::UnknownTopic) after that time,
+    /// [`Unauthorized`](crate::KafkaErrorKind::Unauthorized) at once, or no broker answers.
     ///
     /// # Cancel safety
     /// Safe.
     pub async fn describe_topic(&self, topic: &str) -> Result<Arc<Metadata>> {
-        self.cluster.require_topics([topic.into()]).await?;
+        let grace = self.cluster.settings().unknown_topic_grace.min(SPREAD);
+        self.cluster.expect_topic(&topic.into(), grace).await?;
         Ok(self.cluster.metadata())
     }
 }

@@ -92,7 +92,9 @@ impl Admin {
             Err(error) if error.code() == Some(ErrorCode::TopicAlreadyExists) => false,
             Err(error) => return Err(error),
         };
-        self.cluster.require_topics([topic.name.as_str().into()]).await?;
+        // However long it was unknown before: it has only just been created.
+        let grace = self.cluster.settings().unknown_topic_grace;
+        self.cluster.expect_topic(&topic.name.as_str().into(), grace).await?;
         Ok(created)
     }
 

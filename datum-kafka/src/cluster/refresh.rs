@@ -40,21 +40,46 @@ impl Cluster {
     /// Safe; the topics stay of interest.
     pub async fn require_topics(&self, topics: impl IntoIterator<Item = Arc<str>>) -> Result<()> {
         let topics: Vec<Arc<str>> = topics.into_iter().collect();
-        let new = {
-            let mut shared = self.shared();
-            topics.iter().filter(|topic| shared.topics.insert(Arc::clone(topic))).count() > 0
-        };
-        if new {
+        if self.is_news(&topics) {
             self.refresh().await?;
         }
-        loop {
-            let metadata = self.metadata();
-            let Some(missing) = topics.iter().find(|topic| metadata.partition_count(topic).is_none()) else {
-                return Ok(());
-            };
+        while let Some(missing) = self.first_missing(&topics) {
             self.check_topic(missing)?;
             self.refresh().await?;
         }
+        Ok(())
+    }
+
+    /// Keeps metadata of a topic from now on that must be there already, or was just created: however long it has been unknown
+    /// before, it gets `grace` from now, since a new topic reaches some brokers a moment later.
+    ///
+    /// # Errors
+    /// [`UnknownTopic`](KafkaErrorKind::UnknownTopic) after `grace`, else as [`require_topics`](Self::require_topics).
+    ///
+    /// # Cancel safety
+    /// Safe; the topic stays of interest.
+    pub(crate) async fn expect_topic(&self, topic: &Arc<str>, grace: Duration) -> Result<()> {
+        let asked = Instant::now();
+        let topics = std::slice::from_ref(topic);
+        self.is_news(topics);
+        while self.first_missing(topics).is_some() {
+            self.refresh().await?;
+            if self.first_missing(topics).is_some() {
+                self.judge(topic, Some(asked), grace)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes topics of interest; whether one of them was not before.
+    fn is_news(&self, topics: &[Arc<str>]) -> bool {
+        let mut shared = self.shared();
+        topics.iter().filter(|topic| shared.topics.insert(Arc::clone(topic))).count() > 0
+    }
+
+    fn first_missing<'a>(&self, topics: &'a [Arc<str>]) -> Option<&'a Arc<str>> {
+        let metadata = self.metadata();
+        topics.iter().find(|topic| metadata.partition_count(topic).is_none())
     }
 
     /// Keeps metadata of these topics from the next refresh on.
@@ -67,20 +92,22 @@ impl Cluster {
     /// # Errors
     /// As [`require_topics`](Self::require_topics).
     pub fn check_topic(&self, topic: &Arc<str>) -> Result<()> {
+        let since = self.shared().unknown_since.get(topic).copied();
+        self.judge(topic, since, self.settings().unknown_topic_grace)
+    }
+
+    /// A topic's last answer, if it is not known for `grace` since `since`.
+    fn judge(&self, topic: &Arc<str>, since: Option<Instant>, grace: Duration) -> Result<()> {
         let code =
             self.metadata().topic(topic).map_or(ErrorCode::UnknownTopicOrPartition, |topic| topic.error);
         match code {
             ErrorCode::None => Ok(()),
-            ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId => {
-                let grace = self.settings().unknown_topic_grace;
-                let since = self.shared().unknown_since.get(topic).copied();
-                match since {
-                    Some(since) if since.elapsed() >= grace => {
-                        Err(KafkaErrorKind::UnknownTopic { topic: topic.clone(), waited: grace }.into())
-                    }
-                    _ => Ok(()),
+            ErrorCode::UnknownTopicOrPartition | ErrorCode::UnknownTopicId => match since {
+                Some(since) if since.elapsed() >= grace => {
+                    Err(KafkaErrorKind::UnknownTopic { topic: topic.clone(), waited: grace }.into())
                 }
-            }
+                _ => Ok(()),
+            },
             code if code.is_retriable() => Ok(()),
             code => Err(KafkaError::broker(code, "Metadata", Subject::Topic(topic.clone()))),
         }
