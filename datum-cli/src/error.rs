@@ -1,8 +1,12 @@
 //! What can go wrong in a command, and the exit code it ends with.
 
+use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+use datum::job::run::JobError;
+use datum::kafka::TopicPartition;
 
 use crate::options::OnBadRecord;
 
@@ -43,7 +47,35 @@ pub(crate) enum CliError {
     Kafka(#[from] datum::kafka::KafkaError),
     /// The job ended; it names the culprit and the remedy.
     #[error(transparent)]
-    Job(#[from] datum::job::run::JobError),
+    Job(JobError),
+    /// A record of the job's input cannot be decoded, and the policy is to fail.
+    #[error(
+        "offset {offset} of {partition} is not a record: {source}; `--on-bad-record skip` counts and skips such records, \
+         `--on-bad-record dead-letter` keeps them in `--dead-letter-topic`"
+    )]
+    Undecodable {
+        /// Where.
+        partition: TopicPartition,
+        /// Its offset.
+        offset: i64,
+        /// What the decoder said.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The input is not partitioned as `--co-partitioned` promises.
+    #[error(
+        "key `{key}` of the record at offset {offset} of {partition} belongs to partition {belongs} under murmur2: the input \
+         does not keep what `--co-partitioned` promises; run without it (in another group), or repartition the input"
+    )]
+    NotCoPartitioned {
+        /// The key.
+        key: String,
+        /// Where it was met.
+        partition: TopicPartition,
+        /// Its offset.
+        offset: i64,
+        /// Where murmur2 puts it.
+        belongs: i32,
+    },
     /// Offsets cannot be set beside a member that commits its own.
     #[error(
         "group {group} has members; stop them (or wait until their sessions have expired), then try again"
@@ -73,6 +105,26 @@ pub(crate) enum CliError {
     /// The standard output could not be written.
     #[error("cannot write to the standard output: {0}")]
     Output(#[source] io::Error),
+}
+
+/// Remedies that are options here are named as options; the library's words are those of its API.
+impl From<JobError> for CliError {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Unreadable { topic, at, source } => {
+                let partition = i32::try_from(at.partition).unwrap_or(i32::MAX);
+                Self::Undecodable {
+                    partition: TopicPartition::new(topic, partition),
+                    offset: at.offset,
+                    source,
+                }
+            }
+            JobError::KeyNotCoPartitioned { key, partition, offset, belongs } => {
+                Self::NotCoPartitioned { key, partition, offset, belongs }
+            }
+            error => Self::Job(error),
+        }
+    }
 }
 
 /// What is wrong with the command line or a setting.

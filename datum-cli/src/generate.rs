@@ -194,3 +194,44 @@ impl Pace {
         due.saturating_sub(self.started.elapsed())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::{Cli, Command};
+
+    fn options(more: &[&str]) -> GenOptions {
+        let line = ["datum", "gen", "--out", "-"].iter().chain(more);
+        match Cli::try_parse_from(line).expect("a command line").command {
+            Command::Gen(options) => *options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn with_a_rate_the_first_record_happens_now_and_each_next_when_it_is_written() {
+        let before = Workload::now();
+        let workload = workload(&options(&["--rate", "1000", "--records", "60_000"]));
+        let after = Workload::now();
+        let mut records = workload.records();
+        let mut times = std::iter::from_fn(|| records.write_next(&mut Vec::new()).map(|m| m.timestamp_ms));
+        let first = times.next().expect("a record");
+        assert!((before..=after).contains(&first), "{before} {first} {after}");
+        assert_eq!(times.nth(1_998), Some(first + 1_999), "event time passes as time does");
+    }
+
+    #[test]
+    fn without_a_rate_the_last_record_is_not_in_the_future() {
+        let workload = workload(&options(&["--records", "60_000"]));
+        let (seconds, now) =
+            (60_000 / i64::try_from(DEFAULT_EVENT_TIME_RATE).expect("small"), Workload::now());
+        assert!(workload.start_ms + seconds * 1_000 <= now, "{} {now}", workload.start_ms);
+    }
+
+    #[test]
+    fn a_start_that_is_given_counts_with_a_rate_too() {
+        assert_eq!(workload(&options(&["--rate", "5", "--start-ms", "17"])).start_ms, 17);
+    }
+}

@@ -18,7 +18,7 @@ mod usage;
 mod workload;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -89,5 +89,8 @@ fn complain(what: &str) {
 fn start_logging() {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::try_from_env("DATUM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // A log that is kept is read by other programs: colours are for a terminal, and for who has not refused them.
+    let colours =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
 }

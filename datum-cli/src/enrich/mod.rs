@@ -45,7 +45,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(500);
 #[derive(Debug, thiserror::Error)]
 #[error(
     "offset {offset} of {partition} is not a record: {error}; `--on-bad-record skip` counts and skips such records, \
-     `dead-letter` also keeps them"
+     `--on-bad-record dead-letter` keeps them in `--dead-letter-topic`"
 )]
 struct BadRecord {
     partition: TopicPartition,

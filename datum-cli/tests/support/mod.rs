@@ -41,6 +41,13 @@ impl Run {
         self
     }
 
+    /// The one line in which a command that failed says why.
+    pub fn complaint(&self) -> &str {
+        let said: Vec<&str> = self.stderr.lines().filter(|line| line.starts_with("datum: ")).collect();
+        assert_eq!(said.len(), 1, "{}", self.stderr);
+        said[0]
+    }
+
     /// The panes of `--format json`.
     pub fn json_panes(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
