@@ -13,6 +13,9 @@ use crate::quantity;
 ///
 /// Without --brokers and --from-file it starts the embedded broker, generates records alongside, and drains them through the same
 /// Kafka path that it uses on yours.
+///
+/// While no broker answers it waits, with a warning every half minute, and goes on from what is committed once one does; Ctrl-C or SIGTERM
+/// ends it in good order at any time, with exit code 0.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   datum rollup                                               two million records on the embedded broker
