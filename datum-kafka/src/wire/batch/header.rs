@@ -1,5 +1,6 @@
 //! The header of a batch, read, checked and rewritten without touching its records.
 
+use super::checksum::checksum;
 use super::{Attributes, BatchError};
 
 /// Bytes before the first record.
@@ -129,7 +130,7 @@ impl BatchHeader {
         let Some(covered) = batch.get(CRC_START..size) else {
             return Err(BatchError::Truncated { needed: size, available: batch.len() });
         };
-        let actual = crc32c::crc32c(covered);
+        let actual = checksum(covered);
         if actual == self.crc { Ok(()) } else { Err(BatchError::Crc { stated: self.crc, actual }) }
     }
 
@@ -224,7 +225,7 @@ impl BatchHeader {
         let Some(covered) = batch.get(CRC_START..size) else {
             return Err(BatchError::Truncated { needed: size, available });
         };
-        let crc = crc32c::crc32c(covered);
+        let crc = checksum(covered);
         put(header_mut(batch)?, CRC, &crc.to_be_bytes());
         Ok(())
     }

@@ -31,6 +31,7 @@ pub mod control;
 
 mod attributes;
 mod build;
+mod checksum;
 mod decode;
 mod error;
 mod header;
