@@ -9,10 +9,15 @@
 //! # Idempotence
 //! Each batch has a sequence number, which it keeps over all its retries, so that the broker can tell a repeated batch from a new one
 //! and refuse one that overtakes (KIP-98). A batch that must be sent again goes back to its place in the queue, and its followers, which
-//! the broker refuses meanwhile, line up behind it.
+//! the broker refuses meanwhile, line up behind it. Batches can reach the leader in another order than their numbers' (the connection for the
+//! first could not be opened, for the next one it could), and their answers can be handed in in another order than they were given. So
+//! "out of order" is a loss only for a batch that had the lowest number of all that were undecided when it was sent; any other one simply
+//! goes again.
 //!
 //! A leader that knows nothing of a producer takes whatever number comes first. So the first batch goes alone until it is
-//! acknowledged; else its follower could be taken in its place.
+//! acknowledged; else its follower could be taken in its place. The same holds after every sending that came to nothing, whatever the
+//! reason, and after a minute of silence: the leader may be another one, or have forgotten the producer. The lowest goes alone until the
+//! leader has taken a batch again.
 //!
 //! When a batch is given up, its followers would wait for it for ever. Was it certainly not written and has nothing after it been numbered,
 //! its numbers are used again. Else the lane starts over: once nothing is out, it takes the next epoch and counts from 0 (KIP-360). A batch
@@ -26,6 +31,10 @@ use std::{
 };
 
 use crate::wire::{ErrorCode, batch::Producer, batch::add_sequence};
+
+/// How long after its last written batch a leader is taken to know the producer still. Brokers forget one after a day, or what
+/// `producer.id.expiration.ms` says; to find out costs one round trip.
+const KNOWN_FOR: Duration = Duration::from_secs(60);
 
 /// Names a batch within one producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,8 +119,11 @@ pub enum Failure {
     #[error("the broker refused it with {0:?}")]
     Refused(ErrorCode),
     /// The delivery timeout passed.
-    #[error("the delivery timeout passed")]
-    Expired,
+    #[error("the delivery timeout passed{}", last_refusal(.0))]
+    Expired(
+        /// What the broker answered to its last sending; none if it never was refused.
+        Option<ErrorCode>,
+    ),
     /// A batch before it failed in a way that leaves open whether this one was written.
     #[error(
         "a batch before it was lost, and this one cannot be repeated without the risk of writing it twice"
@@ -123,6 +135,10 @@ pub enum Failure {
     /// Its transaction was aborted before it was sent.
     #[error("its transaction was aborted")]
     Aborted,
+}
+
+fn last_refusal(code: &Option<ErrorCode>) -> String {
+    code.map_or_else(String::new, |code| format!("; the broker's last refusal was {code:?}"))
 }
 
 /// A batch to be sent now.
@@ -148,8 +164,10 @@ pub struct Lane {
     pause: Option<Instant>,
     /// The lane starts over as soon as nothing is out.
     restart: bool,
-    /// The leader has taken a batch under this identity.
+    /// The leader has taken a batch under this identity, and since then no sending has come to nothing.
     proved: bool,
+    /// When the leader last took a batch.
+    heard: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -160,6 +178,10 @@ struct Waiting {
     sequence: Option<i32>,
     /// Some sending of it was not answered.
     doubtful: bool,
+    /// Something with a lower number was undecided when it was last sent.
+    behind: bool,
+    /// What the broker last refused it with.
+    refusal: Option<ErrorCode>,
     split: bool,
 }
 
@@ -176,6 +198,7 @@ impl Lane {
             pause: None,
             restart: false,
             proved: false,
+            heard: None,
         }
     }
 
@@ -195,7 +218,16 @@ impl Lane {
 
     /// Queues a batch of `records` records that is given up at `deadline`.
     pub fn push(&mut self, batch: BatchId, records: i32, deadline: Instant) {
-        let waiting = Waiting { batch, records, deadline, sequence: None, doubtful: false, split: false };
+        let waiting = Waiting {
+            batch,
+            records,
+            deadline,
+            sequence: None,
+            doubtful: false,
+            behind: false,
+            refusal: None,
+            split: false,
+        };
         self.queue.push_back(waiting);
     }
 
@@ -210,11 +242,16 @@ impl Lane {
             (true, None) => return None,
             (numbered, identity) => identity.filter(|_| numbered),
         };
+        if self.out.is_empty() && self.heard.is_some_and(|heard| now >= heard + KNOWN_FOR) {
+            self.proved = false;
+        }
         let unproved = identity.is_some() && !self.proved && !self.out.is_empty();
         if unproved || self.queue.front().is_none_or(|first| first.split) {
             return None;
         }
         let mut waiting = self.queue.pop_front()?;
+        // What is numbered and waits stands in order: only what is out can be lower. What is new is higher than all that is out.
+        waiting.behind = self.out.iter().any(|out| precedes(out.sequence, waiting.sequence));
         self.pause = None;
         self.leader = Some(leader);
         let producer = identity.map(|identity| {
@@ -232,12 +269,12 @@ impl Lane {
     /// Hands in what one sending came to.
     pub fn outcome(&mut self, now: Instant, batch: BatchId, outcome: Outcome) -> Vec<Effect> {
         let Some(at) = self.out.iter().position(|out| out.batch == batch) else { return Vec::new() };
-        let first = at == 0 && !self.queue.iter().any(|waiting| waiting.sequence.is_some());
         let Some(mut waiting) = self.out.remove(at) else { return Vec::new() };
         let mut effects = Vec::new();
+        self.proved = matches!(outcome, Outcome::Written { .. });
         match outcome {
             Outcome::Written { offset } => {
-                self.proved = true;
+                self.heard = Some(now);
                 effects.push(Effect::Acked { batch, offset: Some(offset).filter(|offset| *offset >= 0) });
             }
             Outcome::Unsent => self.again(now, waiting, &mut effects),
@@ -245,7 +282,10 @@ impl Lane {
                 waiting.doubtful = true;
                 self.again(now, waiting, &mut effects);
             }
-            Outcome::Refused { code } => self.refused(now, waiting, code, first, &mut effects),
+            Outcome::Refused { code } => {
+                waiting.refusal = Some(code);
+                self.refused(now, waiting, code, &mut effects);
+            }
         }
         self.settle(&mut effects);
         effects
@@ -278,7 +318,7 @@ impl Lane {
         self.pause = self.pause.filter(|pause| now < *pause);
         while let Some(at) = self.queue.iter().position(|waiting| now >= waiting.deadline) {
             let Some(waiting) = self.queue.remove(at) else { break };
-            self.give_up(waiting, Failure::Expired, &mut effects);
+            self.give_up(waiting, Failure::Expired(waiting.refusal), &mut effects);
         }
         self.settle(&mut effects);
         effects
@@ -314,21 +354,15 @@ impl Lane {
         self.out.len()
     }
 
-    fn refused(
-        &mut self,
-        now: Instant,
-        waiting: Waiting,
-        code: ErrorCode,
-        first: bool,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn refused(&mut self, now: Instant, waiting: Waiting, code: ErrorCode, effects: &mut Vec<Effect>) {
         let restarts = self.config.idempotent && !self.config.transactional;
         match code {
             ErrorCode::DuplicateSequenceNumber => {
+                self.proved = true;
                 effects.push(Effect::Acked { batch: waiting.batch, offset: None });
             }
             // Something before it has not arrived yet: it lines up behind it.
-            ErrorCode::OutOfOrderSequenceNumber | ErrorCode::UnknownProducerId if !first => {
+            ErrorCode::OutOfOrderSequenceNumber | ErrorCode::UnknownProducerId if waiting.behind => {
                 self.again(now, waiting, effects);
             }
             // The broker has lost this producer's state, or the gap before it stays. This sending was not written.
@@ -364,7 +398,7 @@ impl Lane {
     /// Back to its place in the queue, or given up if its time is over.
     fn again(&mut self, now: Instant, waiting: Waiting, effects: &mut Vec<Effect>) {
         if now >= waiting.deadline {
-            return self.give_up(waiting, Failure::Expired, effects);
+            return self.give_up(waiting, Failure::Expired(waiting.refusal), effects);
         }
         self.pause = Some(now + self.config.retry_pause);
         self.requeue(waiting);
@@ -373,10 +407,9 @@ impl Lane {
     fn requeue(&mut self, waiting: Waiting) {
         // Batches were pushed in order, so the order of their names is the order of their sequences, which may wrap. Parts of a split
         // batch are queued at once and stand before everything that is not numbered.
-        let after = |other: &Waiting| match (waiting.sequence, other.sequence) {
-            (Some(mine), Some(other)) => other.wrapping_sub(mine) & i32::MAX < i32::MAX / 2,
-            (Some(_), None) => true,
-            (None, _) => other.batch > waiting.batch,
+        let after = |other: &Waiting| match waiting.sequence {
+            Some(_) => precedes(waiting.sequence, other.sequence),
+            None => other.batch > waiting.batch,
         };
         let at = self.queue.iter().position(after).unwrap_or(self.queue.len());
         self.queue.insert(at, waiting);
@@ -423,6 +456,14 @@ impl Lane {
             }
         }
         effects
+    }
+}
+
+/// Whether a batch with number `one` comes before one with number `other`. Numbers wrap; what has none comes after what has one.
+fn precedes(one: Option<i32>, other: Option<i32>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => other.wrapping_sub(one) & i32::MAX < i32::MAX / 2,
+        (one, other) => one.is_some() && other.is_none(),
     }
 }
 
