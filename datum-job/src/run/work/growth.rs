@@ -46,6 +46,9 @@ impl<L: JobLogic> Work<L> {
 
     /// What this member alone cannot tell of an error that ends the job.
     pub(super) async fn explained(&mut self, error: JobError) -> JobError {
+        // The job ends here. One of its own requests may be asking for metadata: nobody drives it any more, and what is asked now would wait its
+        // turn behind it.
+        self.tasks.clear();
         match error {
             JobError::KeyNotCoPartitioned { .. } => self.explained_by_growth(error).await,
             // The group has members already, and they are of another kind.
