@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use datum::job::Mode;
+use datum::job::run::transactional_id;
 use datum::job::stored::Stored;
 use datum::kafka::admin::{Admin, Committed, OffsetSpec};
 use datum::kafka::group::{CommitOffset, Offsets};
@@ -74,7 +75,7 @@ async fn show(options: &ShowOptions) -> Result<(), CliError> {
 
 impl Row {
     fn of(partition: &TopicPartition, committed: Option<&Committed>, start: i64, end: i64) -> Self {
-        let state = committed.and_then(|c| Stored::from_text(c.offset, &c.metadata).ok().flatten());
+        let state = committed.and_then(state_of);
         let offset = committed.map(|committed| committed.offset);
         let position = state.as_ref().map(|state| state.position).or(offset);
         let time = |of: fn(&Stored) -> Watermark| state.as_ref().and_then(|state| of(state).get());
@@ -133,18 +134,18 @@ async fn reset(options: &ResetOptions) -> Result<(), CliError> {
         return Err(CliError::GroupHasMembers { group: group.clone() });
     }
     end_transactions(&admin, &options.which, &partitions).await?;
-    let spec = if options.to == ResetTo::Latest { OffsetSpec::Latest } else { OffsetSpec::Earliest };
-    let found = offsets(&admin, &partitions, spec).await?;
+    let starts = offsets(&admin, &partitions, OffsetSpec::Earliest).await?;
     let ends = offsets(&admin, &partitions, OffsetSpec::Latest).await?;
     let wanted: Offsets = partitions
         .iter()
         .map(|partition| {
-            let found = found.get(partition).copied().unwrap_or(0);
+            let start = starts.get(partition).copied().unwrap_or(0);
             let end = ends.get(partition).copied().unwrap_or(0);
             let offset = match options.to {
-                ResetTo::Earliest | ResetTo::Latest => found,
+                ResetTo::Earliest => start,
+                ResetTo::Latest => end,
                 // No further than the log: an offset outside of it would be answered with an error, or be jumped from.
-                ResetTo::Offset(offset) => offset.clamp(found, end.max(found)),
+                ResetTo::Offset(offset) => offset.clamp(start, end.max(start)),
             };
             (partition.clone(), CommitOffset::new(offset))
         })
@@ -175,13 +176,12 @@ async fn end_transactions(
         let settings = ProducerSettings::new(&brokers.join(",")).transactional_id(id);
         Ok::<(), CliError>(TransactionalProducer::connect(settings).await?.init().await?)
     };
-    take_over(group).await?;
+    take_over(&transactional_id(group, topic, None)).await?;
     let of_partitions: Vec<i32> = match admin.committed_offsets(group, partitions).await {
         Ok(committed) => committed
             .iter()
             .filter(|(_, committed)| {
-                let state = Stored::from_text(committed.offset, &committed.metadata).ok().flatten();
-                state.is_some_and(|state| state.mode == Mode::CoPartitioned)
+                state_of(committed).is_some_and(|state| state.mode == Mode::CoPartitioned)
             })
             .map(|(partition, _)| partition.partition)
             .collect(),
@@ -192,9 +192,14 @@ async fn end_transactions(
         Err(error) => return Err(error.into()),
     };
     for partition in of_partitions {
-        take_over(&format!("{group}/{topic}/{partition}")).await?;
+        take_over(&transactional_id(group, topic, u32::try_from(partition).ok())).await?;
     }
     Ok(())
+}
+
+/// What a window job has committed beside its offset; none where something else has committed.
+fn state_of(committed: &Committed) -> Option<Stored> {
+    Stored::from_text(committed.offset, &committed.metadata).ok().flatten()
 }
 
 async fn offsets(

@@ -33,7 +33,7 @@ mod work;
 pub use error::JobError;
 pub use logic::{JobLogic, LogicCut};
 pub use observer::{JobObserver, JobPoint, Progress};
-pub use settings::RunSettings;
+pub use settings::{RunSettings, transactional_id};
 
 use std::future::Future;
 use std::sync::Arc;

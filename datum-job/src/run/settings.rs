@@ -81,3 +81,12 @@ impl RunSettings {
         Ok(())
     }
 }
+
+/// The transactional id of a job's owner: the group's name, or `{group}/{topic}/{partition}` of a co-partitioned job's.
+#[must_use]
+pub fn transactional_id(group: &str, topic: &str, partition: Option<u32>) -> Arc<str> {
+    match partition {
+        None => group.into(),
+        Some(partition) => format!("{group}/{topic}/{partition}").into(),
+    }
+}

@@ -69,11 +69,7 @@ impl Cluster {
             match asked.await {
                 Ok(found) => return Ok(found),
                 Err(error) => {
-                    if error.is_connection() || error.code().is_some_and(ErrorCode::needs_coordinator_lookup)
-                    {
-                        self.forget_coordinator(CoordinatorKind::Group, group);
-                    }
-                    retry.wait(error).await?;
+                    self.coordinator_failed(CoordinatorKind::Group, group, error, &mut retry).await?;
                 }
             }
         }

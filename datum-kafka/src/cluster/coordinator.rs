@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kafka_protocol::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 use kafka_protocol::protocol::StrBytes;
 
-use super::{Cluster, Purpose};
+use super::{Cluster, Purpose, Retry};
 use crate::connection::{Call, Connection};
 use crate::error::{ErrorCode, KafkaError, ProtocolFault, Result, Subject};
 
@@ -74,6 +74,23 @@ impl Cluster {
                 }
             }
         }
+    }
+
+    /// After a coordinator's answer that failed: forgets it where another may be the one, and waits for the next attempt.
+    ///
+    /// # Errors
+    /// `error` itself, once trying again cannot help or has taken too long.
+    pub(crate) async fn coordinator_failed(
+        &self,
+        kind: CoordinatorKind,
+        key: &Arc<str>,
+        error: KafkaError,
+        retry: &mut Retry,
+    ) -> Result<()> {
+        if error.is_connection() || error.code().is_some_and(ErrorCode::needs_coordinator_lookup) {
+            self.forget_coordinator(kind, key);
+        }
+        retry.wait(error).await
     }
 
     /// The coordinator of `key` has moved or is gone: the next caller looks it up anew.

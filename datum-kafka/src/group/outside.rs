@@ -45,11 +45,9 @@ impl Admin {
             match asked.await {
                 Ok(()) => return Ok(()),
                 Err(error) => {
-                    if error.is_connection() || error.code().is_some_and(ErrorCode::needs_coordinator_lookup)
-                    {
-                        self.cluster().forget_coordinator(CoordinatorKind::Group, &name);
-                    }
-                    retry.wait(error).await?;
+                    self.cluster()
+                        .coordinator_failed(CoordinatorKind::Group, &name, error, &mut retry)
+                        .await?;
                 }
             }
         }

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use datum_kafka::group::{CommitOffset, GroupIdentity, Offsets};
 use datum_kafka::producer::ProducerRecord;
@@ -11,7 +10,7 @@ use super::{Done, Key, Work};
 use crate::protocol::{Answer, Delivery, Lost, Request, Ticket};
 use crate::run::facts::{GROUP_HEADER, PARTITION_HEADER, Question, partition};
 use crate::run::requests::{self, Finished, Outcome};
-use crate::run::{JobLogic, LogicCut};
+use crate::run::{JobLogic, LogicCut, transactional_id};
 
 impl<L: JobLogic> Work<L> {
     pub(super) fn request(&mut self, key: Key, ticket: Ticket, request: Request) {
@@ -33,7 +32,7 @@ impl<L: JobLogic> Work<L> {
         match request {
             Request::InitProducer => {
                 let mut settings = self.run.output.clone().transaction_timeout(self.run.transaction_timeout);
-                settings.transactional_id = Some(self.transactional_id(key));
+                settings.transactional_id = Some(transactional_id(&self.run.group(), &self.topic, key));
                 Box::pin(requests::init(settings))
             }
             Request::Facts => {
@@ -85,15 +84,6 @@ impl<L: JobLogic> Work<L> {
     /// Who this member is, if it is in that generation.
     fn identity(&self, generation: i32) -> Option<GroupIdentity> {
         self.group.identity().filter(|identity| identity.generation == generation)
-    }
-
-    /// `{group}`, or `{group}/{topic}/{partition}` when co-partitioned.
-    fn transactional_id(&self, key: Key) -> Arc<str> {
-        let group = self.run.group();
-        match key {
-            None => group,
-            Some(partition) => format!("{group}/{}/{partition}", self.topic).into(),
-        }
     }
 
     fn question(&self, key: Key) -> Question {
